@@ -1,0 +1,188 @@
+"""Settings: arguments, then ``DBRAG_*`` variables, then ``dbrag.toml``, then defaults."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dbrag.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+CONFIG_NAME = "dbrag.toml"
+DEFAULT_MODEL = "local:qwen2.5-coder-1.5b"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Everything that can be set; times in seconds, sizes in rows unless named otherwise.
+
+    Attributes:
+        sources: paths, URLs or ``name=…`` of them.
+        index: folder of the index; None means one per set of sources in the cache.
+        model: chat model as ``provider:name``.
+        encoder: text encoder as ``provider:name`` or the path of an ONNX folder.
+        cache: folder for weights and default indexes; None means the user's cache.
+        k: tables kept by the coarse ranking.
+        top: tables shown by ``search`` and given to the reasoner.
+        votes: programs voted on.
+        rounds: repair rounds for one program.
+        max_rows: rows printed; never limits what is computed.
+        max_result_rows: rows a result may have before it is refused.
+        max_result_mb: memory a result may take before it is refused.
+        timeout_s: time one statement may run.
+        profile_rows: rows read of one table for its profile and the row index.
+        profile_s: seconds spent on reading one table.
+        threads: threads of the local model; None chooses from the free cores.
+        offline: never open a connection for weights or remote models.
+    """
+
+    sources: tuple[str, ...] = ()
+    index: str | None = None
+    model: str = DEFAULT_MODEL
+    encoder: str = "local:all-minilm-l6-v2"
+    cache: str | None = None
+    k: int = 50
+    top: int = 5
+    votes: int = 3
+    rounds: int = 3
+    max_rows: int = 50
+    max_result_rows: int = 1_000_000
+    max_result_mb: int = 512
+    timeout_s: float = 30.0
+    profile_rows: int = 200_000
+    profile_s: float = 10.0
+    threads: int | None = None
+    offline: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("k", "top", "votes", "max_result_rows", "max_result_mb", "profile_rows"):
+            if getattr(self, name) < 1:
+                raise UsageError(f"{name} must be at least 1, not {getattr(self, name)!r}")
+        for name in ("rounds", "max_rows"):
+            if getattr(self, name) < 0:
+                raise UsageError(f"{name} must not be negative, not {getattr(self, name)!r}")
+        for name in ("timeout_s", "profile_s"):
+            if not getattr(self, name) > 0:
+                raise UsageError(f"{name} must be positive, not {getattr(self, name)!r}")
+
+    @property
+    def cache_dir(self) -> Path:
+        """Folder for weights and default indexes."""
+        if self.cache:
+            return Path(self.cache).expanduser()
+        import platformdirs
+
+        return Path(platformdirs.user_cache_dir("dbrag", appauthor=False))
+
+
+def load_settings(
+    arguments: Mapping[str, Any] | None = None,
+    *,
+    config: str | None = None,
+    environ: Mapping[str, str] | None = None,
+    directory: Path | None = None,
+) -> Settings:
+    """Merge the three layers; an argument of None counts as not given.
+
+    Args:
+        config: a file to read instead of the ``dbrag.toml`` found upwards of ``directory``.
+
+    Raises:
+        UsageError: an unknown key, a value of the wrong kind, an unreadable file.
+    """
+    environ = os.environ if environ is None else environ
+    path = Path(config).expanduser() if config else _find(directory or Path.cwd())
+    values: dict[str, Any] = {}
+    if path is not None:
+        values |= _from_file(path)
+    values |= _from_environment(environ)
+    for name, value in (arguments or {}).items():
+        if value is not None and value != ():
+            values[name] = _checked(name, value, "argument")
+    return replace(Settings(), **values)
+
+
+def _find(directory: Path) -> Path | None:
+    for folder in (directory, *directory.resolve().parents):
+        if (folder / CONFIG_NAME).is_file():
+            return folder / CONFIG_NAME
+    return None
+
+
+def _from_file(path: Path) -> dict[str, Any]:
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise UsageError(f"cannot read the configuration {str(path)!r}: {reason}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{str(path)!r} is not valid TOML: {error}") from error
+    return {name: _checked(name, value, str(path)) for name, value in data.items()}
+
+
+def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for field in fields(Settings):
+        text = environ.get(f"DBRAG_{field.name.upper()}")
+        if text:
+            values[field.name] = _checked(field.name, text, f"DBRAG_{field.name.upper()}")
+    return values
+
+
+def _checked(name: str, value: Any, where: str) -> Any:
+    """``value`` as the type of the field ``name``."""
+    kinds = {field.name: str(field.type) for field in fields(Settings)}
+    if name not in kinds:
+        known = ", ".join(sorted(kinds))
+        raise UsageError(f"unknown setting {name!r} in {where}", f"known settings: {known}")
+    kind = kinds[name].removesuffix(" | None")
+    try:
+        return _CONVERT[kind](value)
+    except (ValueError, TypeError) as error:
+        raise UsageError(f"{name} in {where} must be {_KIND_NAMES[kind]}, not {value!r}") from error
+
+
+def _to_sources(value: Any) -> tuple[str, ...]:
+    if isinstance(value, str):
+        return (
+            tuple(part for part in value.split(os.pathsep) if part)
+            if "://" not in value
+            else (value,)
+        )
+    return tuple(str(part) for part in value)
+
+
+def _to_bool(value: Any) -> bool:
+    if isinstance(value, bool):
+        return value
+    text = str(value).strip().lower()
+    if text not in ("1", "true", "yes", "on", "0", "false", "no", "off"):
+        raise ValueError(value)
+    return text in ("1", "true", "yes", "on")
+
+
+def _to_int(value: Any) -> int:
+    if isinstance(value, bool) or (isinstance(value, float) and not value.is_integer()):
+        raise ValueError(value)
+    return int(value)
+
+
+_CONVERT: dict[str, Any] = {
+    "tuple[str, ...]": _to_sources,
+    "str": str,
+    "int": _to_int,
+    "float": float,
+    "bool": _to_bool,
+}
+_KIND_NAMES = {
+    "tuple[str, ...]": "a list of sources",
+    "str": "text",
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+}

@@ -1,0 +1,392 @@
+"""The values that travel between the stages: frozen, without behaviour of their own.
+
+Source → Catalog → index → Candidate → Program → Execution → Answer, in the
+order of Figure 1 of the paper. Nothing here imports anything at run time
+but the standard library.
+"""
+
+from __future__ import annotations
+
+import base64
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+from uuid import UUID
+
+if TYPE_CHECKING:
+    import pandas
+    import pyarrow as pa
+
+SCHEMA_VERSION = 1
+"""Version of every JSON object that dbrag prints."""
+
+_EXACT_INTEGER = 2**53
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class TableRef:
+    """A table's identity: (source, schema, name); ``schema`` is None where there is none."""
+
+    source: str
+    schema: str | None
+    name: str
+
+    def __str__(self) -> str:
+        return ".".join(part for part in (self.source, self.schema, self.name) if part is not None)
+
+    def to_dict(self) -> dict[str, str | None]:
+        """The table id of the JSON contract."""
+        return {"source": self.source, "schema": self.schema, "name": self.name}
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column as declared: ``type`` is the engine's own text, empty when untyped."""
+
+    name: str
+    type: str = ""
+    nullable: bool = True
+    comment: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignKey:
+    """A declared key, composite ones too: ``columns[i]`` refers to ``target_columns[i]``."""
+
+    columns: tuple[str, ...]
+    target: TableRef
+    target_columns: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnProfile:
+    """What a bounded read of a column showed.
+
+    ``distinct`` is exact over the rows read. ``frequent`` holds (value, count),
+    most frequent first; ``samples`` a few distinct non-null values in row order.
+    Values are display strings, cut at 200 characters.
+    """
+
+    column: str
+    nulls: int
+    distinct: int
+    minimum: str | None
+    maximum: str | None
+    frequent: tuple[tuple[str, int], ...]
+    samples: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table or view with keys, profile and sample rows.
+
+    ``row_count`` is exact, or None where counting went over the budget.
+    ``sampled`` is true when the profile and the row index saw only
+    ``rows_read`` of more rows.
+    """
+
+    ref: TableRef
+    columns: tuple[Column, ...]
+    kind: Literal["table", "view"] = "table"
+    primary_key: tuple[str, ...] = ()
+    foreign_keys: tuple[ForeignKey, ...] = ()
+    comment: str = ""
+    row_count: int | None = None
+    rows_read: int = 0
+    sampled: bool = False
+    profile: tuple[ColumnProfile, ...] = ()
+    sample_rows: tuple[tuple[str | None, ...], ...] = ()
+
+    def column(self, name: str) -> Column | None:
+        """The column of that name, letter case ignored."""
+        wanted = name.casefold()
+        return next((c for c in self.columns if c.name.casefold() == wanted), None)
+
+
+@dataclass(frozen=True)
+class Catalog:
+    """All tables of all sources, in a fixed order: sources, then schemas, then names."""
+
+    tables: tuple[Table, ...]
+
+    @cached_property
+    def by_ref(self) -> Mapping[TableRef, Table]:
+        """Lookup by identity."""
+        return {table.ref: table for table in self.tables}
+
+    @cached_property
+    def position(self) -> Mapping[TableRef, int]:
+        """Row of each table in every ``[n_tables, …]`` array."""
+        return {table.ref: i for i, table in enumerate(self.tables)}
+
+    def of_source(self, source: str) -> tuple[Table, ...]:
+        """The tables of one source."""
+        return tuple(table for table in self.tables if table.ref.source == source)
+
+
+@dataclass(frozen=True, slots=True)
+class SourceReport:
+    """What indexing did with one source: a line of ``dbrag index``."""
+
+    name: str
+    status: Literal["built", "unchanged", "skipped"]
+    reason: str = ""
+    tables: int = 0
+    rows: int = 0
+    rows_indexed: int = 0
+    sampled: bool = False
+    seconds: float = 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """The ``sources`` entry of the JSON contract."""
+        return {name: _rounded(getattr(self, name)) for name in self.__slots__}
+
+
+@dataclass(frozen=True, slots=True)
+class IndexReport:
+    """What one indexing run did."""
+
+    sources: tuple[SourceReport, ...]
+    seconds: float
+    peak_mb: float
+    bytes: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON of ``dbrag index``."""
+        return {
+            "schema": SCHEMA_VERSION,
+            "sources": [source.to_dict() for source in self.sources],
+            "seconds": round(self.seconds, 3),
+            "peak_mb": round(self.peak_mb, 1),
+            "bytes": self.bytes,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class ValueMatch:
+    """A cell value that the question mentions."""
+
+    column: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A table with its score, the parts the score was added from, and the evidence."""
+
+    table: TableRef
+    score: float
+    parts: Mapping[str, float] = field(default_factory=dict)
+    rows: tuple[Mapping[str, Any], ...] = ()
+    matches: tuple[ValueMatch, ...] = ()
+    reason: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The ``candidates`` entry of the JSON contract."""
+        return {
+            "table": self.table.to_dict(),
+            "score": round(self.score, 4),
+            "parts": {name: round(part, 4) for name, part in self.parts.items()},
+            "rows": [{k: json_value(v) for k, v in row.items()} for row in self.rows],
+            "matches": [{"column": m.column, "value": m.value} for m in self.matches],
+            "reason": self.reason,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResult:
+    """The ranked candidates of a question."""
+
+    question: str
+    candidates: tuple[Candidate, ...]
+    seconds: float
+    warnings: tuple[AnswerWarning, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON of ``dbrag search``."""
+        return {
+            "schema": SCHEMA_VERSION,
+            "question": self.question,
+            "candidates": [candidate.to_dict() for candidate in self.candidates],
+            "warnings": [warning.to_dict() for warning in self.warnings],
+            "seconds": round(self.seconds, 4),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerWarning:
+    """Something the reader of an answer has to know."""
+
+    code: str
+    message: str
+
+    def to_dict(self) -> dict[str, str]:
+        """The ``warnings`` entry of the JSON contract."""
+        return {"code": self.code, "message": self.message}
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One read-only SELECT; it may read earlier steps by their names."""
+
+    name: str
+    sql: str
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """Steps in order; ``sql`` is the single statement they become, comments removed."""
+
+    steps: tuple[Step, ...]
+    sql: str
+    dialect: str
+    tables: tuple[TableRef, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ResultColumn:
+    """A result column; names may repeat. ``type`` is an Arrow type's text."""
+
+    name: str
+    type: str
+
+
+@dataclass(frozen=True)
+class Execution:
+    """The whole result of one statement, every value as the engine gave it."""
+
+    columns: tuple[ResultColumn, ...]
+    rows: tuple[tuple[Any, ...], ...]
+    seconds: float
+
+    @cached_property
+    def table(self) -> pa.Table:
+        """The result as Arrow ``[n_rows, n_columns]``; a column of mixed types is text."""
+        import pyarrow as pa
+
+        arrays = []
+        for i, column in enumerate(self.columns):
+            values = [row[i] for row in self.rows]
+            arrays.append(_arrow_array(pa, values, column.type))
+        return pa.Table.from_arrays(arrays, names=[column.name for column in self.columns])
+
+
+Status = Literal["answered", "unanswerable", "failed"]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What ``ask`` gives back: the engine's result with its program and evidence.
+
+    ``agreement`` is the share of valid votes behind the answer, None with one vote.
+    """
+
+    question: str
+    status: Status
+    text: str
+    execution: Execution | None = None
+    program: Program | None = None
+    tables: tuple[TableRef, ...] = ()
+    agreement: float | None = None
+    votes_requested: int = 1
+    votes_valid: int = 0
+    warnings: tuple[AnswerWarning, ...] = ()
+    error: Mapping[str, str] | None = None
+    exit_code: int = 0
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    tokens: Mapping[str, int] = field(default_factory=dict)
+    model: str | None = None
+    trace: tuple[Mapping[str, Any], ...] = ()
+    max_rows: int | None = None
+
+    @property
+    def sql(self) -> str | None:
+        """The statement that was run."""
+        return self.program.sql if self.program else None
+
+    @property
+    def table(self) -> pa.Table | None:
+        """The whole result as Arrow, never cut."""
+        return self.execution.table if self.execution else None
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """The whole result as a pandas frame (needs ``pip install pandas``)."""
+        if self.execution is None:
+            import pandas
+
+            return pandas.DataFrame()
+        return self.execution.table.to_pandas()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON of ``dbrag ask``; ``rows`` is cut at ``max_rows``, nothing else is."""
+        rows = self.execution.rows if self.execution else ()
+        shown = rows if self.max_rows is None else rows[: self.max_rows]
+        columns = self.execution.columns if self.execution else ()
+        return {
+            "schema": SCHEMA_VERSION,
+            "question": self.question,
+            "status": self.status,
+            "columns": [{"name": c.name, "type": c.type} for c in columns],
+            "rows": [[json_value(value) for value in row] for row in shown],
+            "row_count": len(rows),
+            "truncated": len(shown) < len(rows),
+            "text": self.text,
+            "steps": [{"name": s.name, "sql": s.sql} for s in self.program.steps]
+            if self.program
+            else [],
+            "sql": self.sql,
+            "dialect": self.program.dialect if self.program else None,
+            "tables": [table.to_dict() for table in self.tables],
+            "agreement": None if self.agreement is None else round(self.agreement, 4),
+            "votes": {"requested": self.votes_requested, "valid": self.votes_valid},
+            "warnings": [warning.to_dict() for warning in self.warnings],
+            "error": dict(self.error) if self.error else None,
+            "seconds": {name: round(s, 4) for name, s in self.seconds.items()},
+            "tokens": dict(self.tokens),
+            "model": self.model,
+        }
+
+
+def json_value(value: object) -> object:
+    """A cell as JSON without loss: what JSON cannot hold exactly becomes a string.
+
+    Decimals, integers beyond 2^53, UUIDs, dates and times become text (ISO 8601),
+    binary becomes base64, NaN and infinities (no JSON) become their names.
+    """
+    match value:
+        case None | bool() | str():
+            return value
+        case int():
+            return value if abs(value) <= _EXACT_INTEGER else str(value)
+        case float():
+            return value if math.isfinite(value) else str(value)
+        case Decimal() | UUID():
+            return str(value)
+        case datetime() | date() | time():
+            return value.isoformat()
+        case timedelta():
+            return str(value)
+        case bytes() | bytearray() | memoryview():
+            return base64.b64encode(bytes(value)).decode("ascii")
+        case Mapping():
+            return {str(k): json_value(v) for k, v in value.items()}
+        case Sequence():
+            return [json_value(v) for v in value]
+        case _:
+            return str(value)
+
+
+def _arrow_array(pa: Any, values: list[Any], type_text: str) -> pa.Array:
+    """Values as an Arrow array; falls back to text where no single type holds them."""
+    try:
+        return pa.array(values, type=None if type_text == "mixed" else pa.type_for_alias(type_text))
+    except (pa.ArrowInvalid, pa.ArrowTypeError, ValueError):
+        return pa.array([None if v is None else str(json_value(v)) for v in values], pa.string())
+
+
+def _rounded(value: object) -> object:
+    return round(value, 3) if isinstance(value, float) else value
