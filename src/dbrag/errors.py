@@ -9,7 +9,7 @@
     │   ├── SourceNotFound
     │   ├── SourceUnreadable               not a database, malformed, no permission
     │   └── SourceBusy                     locked by another program
-    ├── IndexError_ (code "index") exit 3  the index cannot be read or written
+    ├── IndexUnusable            exit 3   the index cannot be read or written
     │   ├── IndexLocked                    another process is indexing
     │   └── EncoderMismatch                built with another encoder
     ├── ModelError               exit 5   a chat or embedding model fails
@@ -90,20 +90,20 @@ class SourceBusy(SourceError):
     code = "source_busy"
 
 
-class IndexError_(DbragError):
+class IndexUnusable(DbragError):
     """The index cannot be read or written (full disk, foreign or damaged files)."""
 
     code = "index"
     exit_code = 3
 
 
-class IndexLocked(IndexError_):
+class IndexLocked(IndexUnusable):
     """Another process is writing the same index."""
 
     code = "index_locked"
 
 
-class EncoderMismatch(IndexError_):
+class EncoderMismatch(IndexUnusable):
     """The index was built with another encoder than the one in use."""
 
     code = "encoder_mismatch"
@@ -141,9 +141,26 @@ class ExecutionError(DbragError):
 
 
 class UnknownName(ExecutionError):
-    """A statement names a table or column that does not exist."""
+    """A statement names a table or column that does not exist.
+
+    Args:
+        names: the unknown names as written.
+        suggestions: the nearest real ones, columns as ``table.column``.
+    """
 
     code = "unknown_name"
+
+    def __init__(
+        self,
+        message: str,
+        hint: str = "",
+        *,
+        names: tuple[str, ...] = (),
+        suggestions: tuple[str, ...] = (),
+    ) -> None:
+        super().__init__(message, hint)
+        self.names = names
+        self.suggestions = suggestions
 
 
 class LimitReached(DbragError):

@@ -1,0 +1,1 @@
+"""Guard, limits and running of statements: nothing but reading, nothing without end."""

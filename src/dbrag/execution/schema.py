@@ -1,0 +1,121 @@
+"""The tables a statement may name, found however it spells them, and nearest names."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from dbrag.types import Table
+
+_CUTOFF = 0.6
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The tables of one source, letter case ignored.
+
+    Attributes:
+        tables: all of one source.
+        catalogs: folded names that may stand before a table: the source, ``main``.
+    """
+
+    tables: tuple[Table, ...]
+
+    @cached_property
+    def source(self) -> str:
+        """Folded name of the source."""
+        return self.tables[0].ref.source.casefold() if self.tables else ""
+
+    @cached_property
+    def _by_name(self) -> dict[str, list[Table]]:
+        found: dict[str, list[Table]] = {}
+        for table in self.tables:
+            found.setdefault(table.ref.name.casefold(), []).append(table)
+        return found
+
+    def find(self, name: str, prefixes: Sequence[str] = ()) -> Table | None:
+        """The table of that name, ``prefixes`` (source, schema) standing before it."""
+        matches = self._by_name.get(name.casefold(), [])
+        matches = [table for table in matches if self.accepts(table, prefixes)]
+        return matches[0] if matches else None
+
+    def find_joined(self, name: str) -> Table | None:
+        """The table behind ``"schema.table"`` quoted as if it were one name."""
+        *prefixes, last = name.split(".")
+        return self.find(last, prefixes) if prefixes else None
+
+    def accepts(self, table: Table, prefixes: Sequence[str]) -> bool:
+        """True when each prefix is the table's schema or source (SQLite's schema: main)."""
+        schema = table.ref.schema.casefold() if table.ref.schema is not None else "main"
+        return all(prefix.casefold() in (schema, self.source) for prefix in prefixes)
+
+    def near_tables(self, name: str) -> list[str]:
+        """Names of tables like ``name``, the nearest first."""
+        return nearest(name, [table.ref.name for table in self.tables])
+
+    def near_columns(self, name: str, within: Iterable[Table]) -> list[str]:
+        """Columns like ``name`` as ``table.column``: of ``within``, else of any table.
+
+        Columns of the same name in other tables come too: that table was forgotten.
+        """
+        own = list(within)
+        close = _columns_like(name, own)
+        same = [
+            f"{table.ref.name}.{column.name}"
+            for table in self.tables
+            if table not in own and (column := table.column(name)) is not None
+        ]
+        return [*close, *same[:3]] or _columns_like(name, self.tables)
+
+
+def nearest(name: str, names: Iterable[str], n: int = 3, cutoff: float = _CUTOFF) -> list[str]:
+    """At most ``n`` of ``names`` that are spelled like ``name``, the nearest first."""
+    scored = [(likeness(name, other), other) for other in names]
+    close = [pair for pair in scored if pair[0] >= cutoff]
+    close.sort(key=lambda pair: -pair[0])
+    return [other for _, other in close[:n]]
+
+
+def likeness(one: str, other: str) -> float:
+    """How alike two names are, 0 to 1; a name within the other counts as at least 0.75."""
+    a, b = _plain(one), _plain(other)
+    if min(len(a), len(b)) >= 3 and (a in b or b in a):
+        return max(0.75, min(len(a), len(b)) / max(len(a), len(b)))
+    return spelling(one, other)
+
+
+def spelling(one: str, other: str) -> float:
+    """How alike two names are spelled, 0 to 1 (Ratcliff and Obershelp's measure).
+
+    Letter case, blanks and underscores do not count; names that are far apart (below 0.6)
+    may come out as 0.
+    """
+    a, b = _plain(one), _plain(other)
+    if a == b:
+        return 1.0
+    matcher = difflib.SequenceMatcher(None, a, b)
+    # The upper bounds are cheap, and most pairs are far apart.
+    if matcher.real_quick_ratio() < _CUTOFF or matcher.quick_ratio() < _CUTOFF:
+        return 0.0
+    return matcher.ratio()
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[\W_]+", "", name.casefold()) or name
+
+
+def _columns_like(name: str, tables: Iterable[Table]) -> list[str]:
+    scored = [
+        (likeness(name, column.name), f"{table.ref.name}.{column.name}")
+        for table in tables
+        for column in table.columns
+    ]
+    close = [pair for pair in scored if pair[0] >= _CUTOFF]
+    close.sort(key=lambda pair: -pair[0])
+    return [text for _, text in close[:3]]

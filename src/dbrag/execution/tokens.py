@@ -1,0 +1,168 @@
+"""A statement as canonical text: its own words, comments gone, nothing left to hide in.
+
+The guard judges sqlglot's tree. What runs is not the user's text but the very words
+that tree was parsed from, each written anew: strings in single, names in double quotes,
+one blank where there were blanks or comments. (sqlglot's own rendering of the tree would
+not do: in SQLite ``CAST(a AS DECIMAL)``, ``mod(a, b)`` or ``+a`` come out as other
+expressions with other results, and a result column is named by its expression's text.)
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlglot.dialects.dialect import Dialect
+from sqlglot.errors import SqlglotError, TokenError
+from sqlglot.tokenizer_core import TokenType
+
+from dbrag.errors import Refused
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from sqlglot.tokenizer_core import Token
+
+_OPENING = frozenset({TokenType.SELECT, TokenType.WITH, TokenType.VALUES, TokenType.L_PAREN})
+_BEFORE_PART = frozenset(
+    {
+        TokenType.UNION,
+        TokenType.INTERSECT,
+        TokenType.EXCEPT,
+        TokenType.ALL,
+        TokenType.DISTINCT,
+        TokenType.L_PAREN,
+        TokenType.R_PAREN,
+    }
+)
+_QUOTED = {TokenType.STRING: "'", TokenType.IDENTIFIER: '"'}
+# Placeholders, and kinds of strings of other engines, which SQLite would read otherwise.
+_STRANGE = frozenset(
+    {
+        TokenType.PLACEHOLDER,
+        TokenType.PARAMETER,
+        TokenType.NATIONAL_STRING,
+        TokenType.RAW_STRING,
+        TokenType.HEREDOC_STRING,
+        TokenType.UNICODE_STRING,
+        TokenType.BIT_STRING,
+        TokenType.BYTE_STRING,
+        TokenType.SESSION_PARAMETER,
+        TokenType.BLOCK_START,
+        TokenType.BLOCK_END,
+    }
+)
+# Words before a parenthesis that do not call a function.
+_SYNTAX_WORDS = """all and any as between by case cross distinct else escape except exists filter
+from full glob group having in inner intersect is join like limit match materialized natural not
+null offset on or order outer over partition recursive select some then union using values when
+where with end collate desc asc"""
+_SYNTAX = frozenset(_SYNTAX_WORDS.split())
+
+
+def tokenize(sql: str, dialect: str) -> list[Token]:
+    """The words of exactly one query, without the semicolon at its end.
+
+    Raises:
+        Refused: it is empty, several statements, no query, or holds parameters.
+    """
+    try:
+        tokens = list(Dialect.get_or_raise(dialect).tokenize(sql))
+    except TokenError as error:
+        raise Refused(
+            f"the statement cannot be read: {one_line(error)}", "close every quote"
+        ) from (error)
+    while tokens and tokens[-1].token_type is TokenType.SEMICOLON:
+        tokens.pop()
+    if not tokens:
+        raise Refused("the statement is empty", "write one SELECT")
+    if any(token.token_type is TokenType.SEMICOLON for token in tokens):
+        raise Refused("more than one statement", "write exactly one SELECT")
+    if tokens[0].token_type not in _OPENING:
+        raise Refused(
+            f"a statement that starts with {tokens[0].text[:30]!r} is no query",
+            "only reading is allowed: write one SELECT (or WITH … SELECT)",
+        )
+    for token in tokens:
+        if token.token_type in _STRANGE:
+            written = sql[token.start : token.end + 1]
+            raise Refused(f"{written[:30]!r} has no value here", "write the value itself")
+    return tokens
+
+
+def called(tokens: Sequence[Token], not_calls: frozenset[int]) -> list[str]:
+    """Names of the functions a statement calls, as written.
+
+    Args:
+        not_calls: where names start that are followed by a column list (``WITH t(a, b)``).
+    """
+    names = []
+    before = None
+    for token, following in zip(tokens, [*tokens[1:], None], strict=True):
+        opens = following is not None and following.token_type is TokenType.L_PAREN
+        word = token.token_type is TokenType.IDENTIFIER or token.text[:1].isalpha()
+        # After AS stands a type, CAST(x AS DECIMAL(10, 2)), never a function.
+        typed = before is not None and before.token_type is TokenType.ALIAS
+        last = token.text.split()[-1].lower() if token.text.split() else ""
+        syntax = token.token_type is not TokenType.IDENTIFIER and last in _SYNTAX
+        literal = token.token_type in (TokenType.STRING, TokenType.NUMBER, TokenType.HEX_STRING)
+        if opens and word and not (typed or syntax or literal or token.start in not_calls):
+            names.append(token.text)
+        before = token
+    return names
+
+
+def parenthesised_parts(tokens: Sequence[Token]) -> bool:
+    """True when a whole query, or a part of a compound, may stand in parentheses.
+
+    The tree alone does not tell: sqlglot also wraps what SQLite just reads from the left.
+    """
+    for i, token in enumerate(tokens[:-1]):
+        opens = token.token_type is TokenType.L_PAREN and tokens[i + 1].token_type in _OPENING
+        if opens and (i == 0 or tokens[i - 1].token_type in _BEFORE_PART):
+            return True
+    return False
+
+
+def render(sql: str, tokens: Sequence[Token], edits: Mapping[int, str | None]) -> str:
+    """The words joined again.
+
+    Args:
+        sql: the text ``tokens`` were read from.
+        edits: by the start of a word: what stands there instead, None for nothing.
+    """
+    parts: list[str] = []
+    end = -1
+    for token in tokens:
+        text = edits[token.start] if token.start in edits else _written(sql, token)
+        if text is None:
+            continue
+        gap = token.start > end + 1
+        # Two words must not grow into one, nor a word and a string: x"ab" is not x'ab'.
+        grows = bool(parts) and _joins(parts[-1][-1]) and _joins(text[0])
+        if parts and (gap or grows):
+            parts.append(" ")
+        parts.append(text)
+        end = token.end
+    return "".join(parts)
+
+
+def one_line(error: SqlglotError) -> str:
+    """Where a parser's error is, without its excerpt of the statement."""
+    details = getattr(error, "errors", None) or [{}]
+    near, line, column = (details[0].get(key) for key in ("highlight", "line", "col"))
+    if near and line:
+        return f"syntax error near {near[:40]!r} (line {line}, column {column})"
+    return " ".join(str(error).split())[:200]
+
+
+def _joins(character: str) -> bool:
+    return character.isalnum() or character in "_$'\""
+
+
+def _written(sql: str, token: Token) -> str:
+    quote = _QUOTED.get(token.token_type)
+    if quote is not None:
+        return quote + token.text.replace(quote, quote * 2) + quote
+    if token.token_type is TokenType.HEX_STRING:
+        return sql[token.start : token.end + 1]
+    return " ".join(token.text.split())
