@@ -1,0 +1,1 @@
+"""Tables, columns, keys and profiles of sources, and the graph of their joins."""
