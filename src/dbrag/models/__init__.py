@@ -1,0 +1,1 @@
+"""Chat models, encoders and their weights, behind the seams of ``base``."""
