@@ -1,0 +1,170 @@
+"""Indexing: read what is new or changed, write the next generation, switch to it.
+
+Until the manifest is renamed into place the old generation stays valid, after it
+the new one is; a run that is killed leaves a folder that the next run removes.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from dbrag.errors import IndexUnusable, UsageError
+from dbrag.index.cleanup import tidy
+from dbrag.index.encoder import EncoderInUse
+from dbrag.index.files import translated, tree_bytes
+from dbrag.index.layout import Layout
+from dbrag.index.locks import writer_lock
+from dbrag.index.manifest import read_manifest
+from dbrag.index.plan import Plan, make_plan
+from dbrag.index.progress import Progress, Reporter
+from dbrag.index.run import Run, line
+from dbrag.types import IndexReport, SourceReport
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from dbrag.index.manifest import Manifest
+    from dbrag.models.base import Embedder
+    from dbrag.settings import Settings
+    from dbrag.sources.base import SkippedSource, Source
+
+__all__ = ["Progress", "build_index", "drop_source"]
+
+
+def build_index(
+    directory: Path,
+    sources: Sequence[Source],
+    *,
+    embedder: Embedder | Callable[[], Embedder],
+    settings: Settings,
+    skipped: Sequence[SkippedSource] = (),
+    progress: Callable[[Progress], None] | None = None,
+    force: bool = False,
+) -> IndexReport:
+    """Bring the index in ``directory`` up to date with ``sources``.
+
+    Unchanged sources are not opened. Indexed sources whose folder is given but no
+    longer holds them are dropped, all others stay. A source that cannot be read is
+    skipped; what was indexed of it before stays.
+
+    Args:
+        embedder: the encoder, or a function that loads it when a source is to be read.
+        skipped: sources that could not even be opened, for the report.
+        progress: called now and then.
+        force: read all ``sources`` again, and start anew where the index is damaged.
+
+    Raises:
+        IndexLocked: another process writes this index.
+        EncoderMismatch: the index was built with another encoder.
+        IndexUnusable: the folder cannot be written (a full disk), is damaged or not ours.
+        UsageError: two sources of one name.
+    """
+    started = time.perf_counter()
+    manifest = _read(directory, force)
+    plan = make_plan(manifest, sources, skipped, force=force)
+    lines: Mapping[str, SourceReport] = {}
+    if plan.changes(manifest):
+        with translated(directory, "write"):
+            _prepare(directory)
+            with writer_lock(Layout(directory).writer_lock):
+                # Another process may have indexed between the first look and the lock.
+                manifest = _read(directory, force)
+                plan = make_plan(manifest, sources, skipped, force=force)
+                run = Run(
+                    Layout(directory),
+                    manifest,
+                    plan,
+                    encoder=EncoderInUse(embedder, manifest.encoder if manifest else None, force),
+                    settings=settings,
+                    reporter=Reporter(progress),
+                    force=force,
+                )
+                lines = run.execute()
+    else:
+        tidy(Layout(directory))
+    return IndexReport(
+        sources=_report(plan, lines, skipped, manifest),
+        seconds=time.perf_counter() - started,
+        peak_mb=_peak_mb(),
+        bytes=tree_bytes(directory),
+    )
+
+
+def drop_source(directory: Path, name: str) -> None:
+    """Remove one source from the index; the source itself is not touched.
+
+    Raises:
+        UsageError: it is not in the index.
+        IndexLocked, IndexUnusable: as :func:`build_index`.
+    """
+    layout = Layout(directory)
+    if read_manifest(directory) is None:
+        raise UsageError(f"there is no index in {str(directory)!r}", "dbrag index -s PATH")
+    with translated(directory, "write"), writer_lock(layout.writer_lock):
+        manifest = read_manifest(directory)
+        entries = manifest.sources if manifest else ()
+        leaving = tuple(entry for entry in entries if entry.name == name)
+        if manifest is None or not leaving:
+            known = ", ".join(entry.name for entry in entries[:20]) or "none"
+            raise UsageError(f"the index has no source {name!r}", f"it holds: {known}")
+        staying = tuple(entry for entry in entries if entry.name != name)
+        Run(
+            layout,
+            manifest,
+            Plan(build=(), unchanged=(), others=staying, dropped=leaving),
+            encoder=EncoderInUse(None, manifest.encoder, force=False),
+            settings=None,
+            reporter=Reporter(None),
+        ).execute()
+
+
+def _read(directory: Path, force: bool) -> Manifest | None:
+    """The manifest; with ``force`` a damaged one counts as none, a foreign one never does."""
+    try:
+        return read_manifest(directory)
+    except IndexUnusable:
+        if force and Layout(directory).writer_lock.is_file():
+            return None
+        raise
+
+
+def _prepare(directory: Path) -> None:
+    """Make the folder, or refuse one that holds other things."""
+    directory.mkdir(parents=True, exist_ok=True)
+    layout = Layout(directory)
+    if layout.writer_lock.exists() or layout.manifest.exists():
+        return
+    other = next(directory.iterdir(), None)
+    if other is not None:
+        raise IndexUnusable(
+            f"{str(directory)!r} is not an index, it holds other files ({other.name!r})",
+            "choose an empty folder with --index DIR",
+        )
+
+
+def _report(
+    plan: Plan,
+    lines: Mapping[str, SourceReport],
+    skipped: Sequence[SkippedSource],
+    manifest: Manifest | None,
+) -> tuple[SourceReport, ...]:
+    """One line for every source that was given, by name."""
+    reports = [*lines.values(), *(line(entry, "unchanged") for entry in plan.unchanged)]
+    known = {entry.location: entry for entry in manifest.sources} if manifest else {}
+    for source in skipped:
+        entry = known.get(source.location)
+        reports.append(line(entry, "skipped", source.reason, name=source.name))
+    return tuple(sorted(reports, key=lambda report: report.name))
+
+
+def _peak_mb() -> float:
+    """The most memory this process has held so far."""
+    try:
+        import resource
+        import sys
+    except ImportError:  # Windows
+        return 0.0
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / 2**20 if sys.platform == "darwin" else peak / 2**10

@@ -1,0 +1,244 @@
+"""Full text over LanceDB: one table of short texts that belong to database tables."""
+
+from __future__ import annotations
+
+import os
+import threading
+import warnings
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from dbrag.index.files import translated
+from dbrag.index.layout import source_id, table_id
+from dbrag.index.words import WORD, telling
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+    from pathlib import Path
+
+    from dbrag.index.layout import Generation
+    from dbrag.types import TableRef
+
+_QUERY_WORDS = 64
+_QUERY_CHARS = 20_000
+_FLUSH_ROWS = 50_000
+_FLUSH_CHARS = 16_000_000
+_INDEX_MB = 512
+
+
+@dataclass(frozen=True, slots=True)
+class TextHit:
+    """A matching text: its table, BM25 score (> 0), the text and what was stored with it."""
+
+    table: int
+    score: float
+    text: str
+    extra: int
+
+
+class TextTable:
+    """Reads one LanceDB table at one version; opened at the first search, shared by threads."""
+
+    def __init__(self, generation: Generation, name: str, version: int) -> None:
+        self._generation = generation
+        self._name = name
+        self._version = version
+        self._table: Any = None
+        self._lock = threading.Lock()
+
+    def search(
+        self, question: str, limit: int, tables: Collection[TableRef] | None = None
+    ) -> list[TextHit]:
+        """The best texts that share a word with the question (its first 64 telling words).
+
+        Best first; equal scores in the order of tables and texts, so that the same
+        index gives the same list.
+
+        Args:
+            tables: search only texts of these.
+
+        Raises:
+            IndexUnusable: the index is damaged.
+        """
+        words = _query(question)
+        if not words or limit < 1 or (tables is not None and not tables):
+            return []
+        with translated(self._generation.root.parent, "search"):
+            return self._search(words, limit, tables)
+
+    def best(self, question: str, limit: int) -> dict[int, float]:
+        """The best score of each table among the ``limit`` best texts, by ``table_id``.
+
+        Raises:
+            IndexUnusable: the index is damaged.
+        """
+        words = _query(question)
+        if not words or limit < 1:
+            return {}
+        with translated(self._generation.root.parent, "search"):
+            match = self._matching(words).select(["table_id", "_score"])
+            found = match.limit(limit).to_arrow().to_pydict()
+        best: dict[int, float] = {}
+        for table, score in zip(found["table_id"], found["_score"], strict=True):
+            best[table] = max(score, best.get(table, 0.0))
+        return best
+
+    def _matching(self, words: str) -> Any:
+        from lancedb.query import MatchQuery
+
+        return self._open().search(MatchQuery(words, "text"), query_type="fts")
+
+    def _search(self, words: str, limit: int, tables: Collection[TableRef] | None) -> list[TextHit]:
+        query = self._matching(words)
+        if tables is not None:
+            ids = ", ".join(str(table_id(ref)) for ref in sorted(tables, key=str))
+            query = query.where(f"table_id IN ({ids})", prefilter=True)
+        found = query.select(["table_id", "extra", "text", "_score"]).limit(limit).to_arrow()
+        hits = [
+            TextHit(table, score, text, extra)
+            for table, score, text, extra in zip(
+                found["table_id"].to_pylist(),
+                found["_score"].to_pylist(),
+                found["text"].to_pylist(),
+                found["extra"].to_pylist(),
+                strict=True,
+            )
+        ]
+        return sorted(hits, key=lambda hit: (-hit.score, hit.table, hit.extra, hit.text))
+
+    def _open(self) -> Any:
+        with self._lock:
+            if self._table is None:
+                table = _connect(self._generation.lance).open_table(self._name)
+                if table.version != self._version:
+                    raise ValueError(f"{self._name} has version {table.version}")
+                self._table = table
+            return self._table
+
+
+class TextWriter:
+    """Changes one LanceDB table of a generation that nobody reads yet.
+
+    Args:
+        stem: reduce words to English stems and drop English stop words.
+        mark: number of the generation, kept with every new text.
+    """
+
+    def __init__(self, generation: Generation, name: str, *, stem: bool, mark: int) -> None:
+        self._stem = stem
+        self._mark = mark
+        self._table = _open_or_create(generation.lance, name)
+        self._fresh = self._table.count_rows() == 0
+        self._changed = self._fresh
+        self._columns: tuple[list[int], list[int], list[int], list[str]] = ([], [], [], [])
+        self._chars = 0
+
+    def add(self, ref: TableRef, texts: Sequence[str], extras: Sequence[int]) -> None:
+        """Texts of one table, each with a number of the caller's."""
+        sources, tables, numbers, kept = self._columns
+        sources.extend([source_id(ref.source)] * len(texts))
+        tables.extend([table_id(ref)] * len(texts))
+        numbers.extend(extras)
+        kept.extend(texts)
+        self._chars += sum(map(len, texts))
+        if len(kept) >= _FLUSH_ROWS or self._chars >= _FLUSH_CHARS:
+            self._flush()
+
+    def forget_new(self, source: str) -> None:
+        """Take back what was added of a source in this generation."""
+        self._delete(f"source_id = {source_id(source)} AND mark = {self._mark}")
+
+    def forget_old(self, sources: Collection[str]) -> None:
+        """Delete what earlier generations hold of these sources."""
+        names = sorted(sources)
+        for start in range(0, len(names), 500):
+            ids = ", ".join(str(source_id(name)) for name in names[start : start + 500])
+            self._delete(f"source_id IN ({ids}) AND mark < {self._mark}")
+
+    def finish(self) -> int:
+        """Bring the full-text index up to date and drop old versions; the version to name."""
+        from lancedb.index import FTS
+
+        self._flush()
+        if not self._changed:
+            return int(self._table.version)
+        if self._fresh:
+            # ICU finds words in scripts without spaces; "split" cuts at punctuation too.
+            config = FTS(
+                base_tokenizer="icu/split",
+                stem=self._stem,
+                remove_stop_words=self._stem,
+                memory_limit=_INDEX_MB,
+            )
+            self._table.create_index("text", config=config, replace=True)
+        with warnings.catch_warnings():
+            # It warns of other readers: a generation in the making has none.
+            warnings.simplefilter("ignore")
+            self._table.optimize(cleanup_older_than=timedelta(0), delete_unverified=True)
+        return int(self._table.version)
+
+    def _delete(self, predicate: str) -> None:
+        self._flush()
+        self._table.delete(predicate)
+        self._changed = True
+
+    def _flush(self) -> None:
+        import pyarrow as pa
+
+        sources, tables, numbers, texts = self._columns
+        if not texts:
+            return
+        marks = [self._mark] * len(texts)
+        arrays = [sources, tables, marks, numbers, [_storable(text) for text in texts]]
+        self._table.add(
+            pa.Table.from_arrays(
+                [pa.array(a, f.type) for a, f in zip(arrays, _schema(), strict=True)],
+                schema=_schema(),
+            )
+        )
+        self._columns = ([], [], [], [])
+        self._chars = 0
+        self._changed = True
+
+
+def _query(question: str) -> str:
+    """The telling words of a question: no punctuation, so nothing that could be syntax.
+
+    Words are left as they stand; Lance folds, stems and segments them as it did the texts.
+    """
+    return " ".join(telling(WORD.findall(question[:_QUERY_CHARS]), _QUERY_WORDS))
+
+
+def _schema() -> Any:
+    import pyarrow as pa
+
+    return pa.schema(
+        [
+            ("source_id", pa.int64()),
+            ("table_id", pa.int64()),
+            ("mark", pa.int64()),
+            ("extra", pa.int32()),
+            ("text", pa.string()),
+        ]
+    )
+
+
+def _connect(folder: Path) -> Any:
+    # Read at import; Lance's own warnings would land on the user's standard error.
+    os.environ.setdefault("LANCEDB_LOG", "error")
+    import lancedb
+
+    return lancedb.connect(folder)
+
+
+def _open_or_create(folder: Path, name: str) -> Any:
+    connection = _connect(folder)
+    if (folder / f"{name}.lance").is_dir():
+        return connection.open_table(name)
+    return connection.create_table(name, schema=_schema())
+
+
+def _storable(text: str) -> str:
+    """Text without lone surrogates, which Arrow refuses."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")

@@ -1,0 +1,113 @@
+"""The next generation in the making: a folder nobody reads before the manifest names it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from dbrag.catalog.joins import JoinGraph
+from dbrag.index.catalogs import read_catalog, write_catalog
+from dbrag.index.files import link, link_tree, translated
+from dbrag.index.fulltext import TextWriter
+from dbrag.index.rows import ROWS, row_texts
+from dbrag.index.summaries import column_texts, names_text, samples_text
+from dbrag.index.tables import write_tables
+from dbrag.index.values import VALUES, column_values
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Sequence
+
+    from dbrag.index.layout import Generation
+    from dbrag.models.base import Embedder
+    from dbrag.types import Table
+
+_CHUNK_ROWS = 5_000
+
+
+class NextGeneration:
+    """Writes one generation, taking over from the previous one what stays.
+
+    Args:
+        files: the new folder; must not exist.
+        previous: the generation to take from; None starts empty.
+        number: of the new generation.
+    """
+
+    def __init__(self, files: Generation, previous: Generation | None, number: int) -> None:
+        self.files = files
+        self._previous = previous
+        self._sources: list[str] = []
+        with translated(files.root.parent, "write"):
+            files.catalogs.mkdir(parents=True)
+            files.lance.mkdir()
+            files.reader_lock.touch()
+            if previous is not None:
+                link_tree(previous.lance, files.lance)
+            self._rows = TextWriter(files, ROWS, stem=True, mark=number)
+            self._values = TextWriter(files, VALUES, stem=False, mark=number)
+
+    def add_table(self, table: Table, rows: Sequence[Sequence[Any]]) -> None:
+        """Make the rows and values of a table searchable."""
+        values, columns = column_values(rows, len(table.columns))
+        with translated(self.files.root.parent, "write"):
+            for start in range(0, len(rows), _CHUNK_ROWS):
+                texts = row_texts(rows[start : start + _CHUNK_ROWS])
+                self._rows.add(table.ref, texts, range(start, start + len(texts)))
+            self._values.add(table.ref, values, columns)
+
+    def add_catalog(self, source: str, tables: Sequence[Table]) -> None:
+        """Write the catalog of a source that was read, ordered by schema and name."""
+        ordered = sorted(tables, key=lambda table: (table.ref.schema or "", table.ref.name))
+        write_catalog(self.files.catalog(source), ordered)
+        self._sources.append(source)
+
+    def keep(self, sources: Iterable[str]) -> None:
+        """Take over the catalogs of these sources."""
+        for source in sources:
+            if self._previous is not None:
+                link(self._previous.catalog(source), self.files.catalog(source))
+                self._sources.append(source)
+
+    def forget_new(self, source: str) -> None:
+        """Take back the texts of a source whose reading failed."""
+        with translated(self.files.root.parent, "write"):
+            self._rows.forget_new(source)
+            self._values.forget_new(source)
+
+    def forget_old(self, sources: Collection[str]) -> None:
+        """Delete the texts that earlier generations hold of these sources."""
+        if self._previous is not None and sources:
+            with translated(self.files.root.parent, "write"):
+                self._rows.forget_old(sources)
+                self._values.forget_old(sources)
+
+    def finish_texts(self) -> tuple[int, int]:
+        """Complete the full-text indexes; the versions of rows and values."""
+        with translated(self.files.root.parent, "write"):
+            return self._rows.finish(), self._values.finish()
+
+    def write_tables(
+        self, embedder: Callable[[], Embedder], on_encoded: Callable[[int, int], None], reuse: bool
+    ) -> int:
+        """Write the arrays over all tables of all sources; the number of tables.
+
+        Args:
+            embedder: called when a text is not among the previous generation's.
+            reuse: whether the previous vectors were made by the same encoder.
+        """
+        tables = [
+            table
+            for source in sorted(self._sources)
+            for table in read_catalog(self.files.catalog(source))
+        ]
+        joins = JoinGraph.from_tables(tables)
+        near = [[ref.name for ref in joins.neighbours(table.ref)] for table in tables]
+        write_tables(
+            self.files,
+            self._previous if reuse else None,
+            names=[names_text(t, n) for t, n in zip(tables, near, strict=True)],
+            samples=[samples_text(t, n) for t, n in zip(tables, near, strict=True)],
+            columns=[column_texts(table) for table in tables],
+            embedder=embedder,
+            on_encoded=on_encoded,
+        )
+        return len(tables)

@@ -1,0 +1,141 @@
+"""Where everything in an index folder is: the on-disk format as code.
+
+::
+
+    <root>/
+      manifest.json        names the generation in use; replaced by atomic rename
+      writer.lock          locked by the process that writes; holds its pid
+      gen-000007/          one complete, consistent set; never changed once named
+        reader.lock        share-locked by every process that reads this set
+        catalog/           one JSON file per source: tables, keys, profiles, sample rows
+        names.npy          float32 [n_tables, dim]: name, joined tables, columns
+        samples.npy        float32 [n_tables, dim]: the same with sample rows
+        columns.npy        float32 [n_column_texts, dim]: "table column", each text once
+        *.hash.npy         uint8 [rows of the matrix, 16]: hash of each row's text
+        column_ids.npy     int32 [n_columns]: row of columns.npy, tables one after another
+        column_starts.npy  int64 [n_tables + 1]: where a table's columns start in column_ids
+        bm25/              sparse BM25 matrix over the same tables
+        lance/             rows.lance and values.lance: full text over cells
+
+A new generation shares unchanged files with the one before through hard links
+(Lance never changes a file once written), so it costs only what changed. Row i
+of every table array is table i of the catalog: sources by name, then schemas,
+then names.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from dbrag.types import TableRef
+
+FORMAT = "dbrag-index"
+FORMAT_VERSION = 1
+"""Raised whenever an older dbrag could misread the folder."""
+
+_GENERATION = re.compile(r"gen-(\d{6,})")
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """An index folder."""
+
+    root: Path
+
+    @property
+    def manifest(self) -> Path:
+        """The one file that says what is valid."""
+        return self.root / "manifest.json"
+
+    @property
+    def writer_lock(self) -> Path:
+        """Also the sign that the folder is an index, from the first moment on."""
+        return self.root / "writer.lock"
+
+    def generation(self, number: int) -> Generation:
+        """The folder of one generation, existing or not."""
+        return Generation(self.root / f"gen-{number:06}")
+
+    def generations(self) -> dict[int, Generation]:
+        """All generation folders there are, by number."""
+        found: dict[int, Generation] = {}
+        for path in sorted(self.root.iterdir()) if self.root.is_dir() else ():
+            match = _GENERATION.fullmatch(path.name)
+            if match and path.is_dir():
+                found[int(match[1])] = Generation(path)
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """One consistent set of files."""
+
+    root: Path
+
+    @property
+    def reader_lock(self) -> Path:
+        """Share-locked while somebody reads this generation."""
+        return self.root / "reader.lock"
+
+    @property
+    def catalogs(self) -> Path:
+        """Folder of the catalog files."""
+        return self.root / "catalog"
+
+    def catalog(self, source: str) -> Path:
+        """The catalog file of one source (its name may hold any character)."""
+        name = blake2b(source.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+        return self.catalogs / f"{name}.json"
+
+    def matrix(self, name: str) -> Path:
+        """``names``, ``samples`` or ``columns``: float32 vectors."""
+        return self.root / f"{name}.npy"
+
+    def hashes(self, name: str) -> Path:
+        """Text hashes of the rows of ``matrix(name)``."""
+        return self.root / f"{name}.hash.npy"
+
+    @property
+    def column_ids(self) -> Path:
+        """For every column the row of its text in ``columns.npy``."""
+        return self.root / "column_ids.npy"
+
+    @property
+    def column_starts(self) -> Path:
+        """Where the columns of each table start in ``column_ids``."""
+        return self.root / "column_starts.npy"
+
+    @property
+    def bm25(self) -> Path:
+        """Folder of the sparse matrix."""
+        return self.root / "bm25"
+
+    @property
+    def lance(self) -> Path:
+        """Folder of the LanceDB tables."""
+        return self.root / "lance"
+
+
+def table_id(ref: TableRef) -> int:
+    """A table's identity as 63 bits: filters in LanceDB then need no quoting.
+
+    Two of 100,000 tables share one with probability 5e-10.
+    """
+    return _hash(ref.source, ref.schema, ref.name)
+
+
+def source_id(name: str) -> int:
+    """A source's identity as 63 bits."""
+    return _hash(name)
+
+
+def _hash(*parts: str | None) -> int:
+    text = "\x1f".join("\x00" if part is None else part for part in parts)
+    digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "big") >> 1

@@ -1,0 +1,93 @@
+"""Locks of the operating system: released whatever ends the process, kill -9 too."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from dbrag.errors import IndexLocked
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+@contextmanager
+def writer_lock(path: Path) -> Iterator[None]:
+    """Be the only process that writes an index.
+
+    Raises:
+        IndexLocked: another one is; its pid is named.
+    """
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+    try:
+        if not _lock(descriptor, shared=False):
+            owner = os.pread(descriptor, 32, 0).decode("ascii", "replace").strip()
+            raise IndexLocked(
+                f"process {owner or 'of unknown number'} is writing the index in "
+                f"{str(path.parent)!r}",
+                "wait until it has finished, then try again",
+            )
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, f"{os.getpid()}\n".encode("ascii"), 0)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+class ReaderLock:
+    """Keeps a generation from being cleaned up while it is read."""
+
+    def __init__(self, path: Path) -> None:
+        """Raises ``FileNotFoundError`` when the generation is already gone."""
+        self._descriptor: int | None = os.open(path, os.O_RDONLY)
+        _lock(self._descriptor, shared=True)
+
+    def release(self) -> None:
+        """Let go; may be called twice."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+
+def is_read(path: Path) -> bool:
+    """Whether somebody holds a :class:`ReaderLock` on ``path``."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+    except FileNotFoundError:
+        return False
+    try:
+        return not _lock(descriptor, shared=False)
+    finally:
+        os.close(descriptor)
+
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def _lock(descriptor: int, *, shared: bool) -> bool:
+        # Windows itself refuses to delete files in use, so readers need no lock there.
+        # Byte 1 GB of the file is locked: the pid at its start stays readable.
+        if shared:
+            return True
+        try:
+            os.lseek(descriptor, 2**30, os.SEEK_SET)
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        except OSError:
+            return False
+        return True
+
+else:
+    import fcntl
+
+    def _lock(descriptor: int, *, shared: bool) -> bool:
+        try:
+            fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        except OSError:
+            # A file system without locks: work unguarded rather than not at all.
+            return True
+        return True

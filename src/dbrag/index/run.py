@@ -1,0 +1,251 @@
+"""One indexing run under the writer's lock."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Literal
+
+from dbrag.errors import DbragError, IndexUnusable, SourceUnreadable
+from dbrag.index.cleanup import remove_leftovers
+from dbrag.index.files import sync_tree
+from dbrag.index.generation import NextGeneration
+from dbrag.index.manifest import (
+    FailedSource,
+    Manifest,
+    SourceEntry,
+    write_manifest,
+)
+from dbrag.types import SourceReport
+
+if TYPE_CHECKING:
+    from dbrag.index.encoder import EncoderInUse
+    from dbrag.index.layout import Generation, Layout
+    from dbrag.index.plan import Plan
+    from dbrag.index.progress import Reporter
+    from dbrag.settings import Settings
+    from dbrag.sources.base import Source
+    from dbrag.types import Table
+
+_STAYS = "what was indexed before stays"
+
+
+@dataclass
+class Run:
+    """Carries out a plan.
+
+    Attributes:
+        manifest: the one in force, None for a new or damaged index.
+        settings: budgets for reading; None where the plan reads nothing.
+        force: start from an empty generation if no other source has to stay.
+        failed: sources of the plan that could not be read, for the manifest.
+        errors: why they could not.
+    """
+
+    layout: Layout
+    manifest: Manifest | None
+    plan: Plan
+    encoder: EncoderInUse
+    settings: Settings | None
+    reporter: Reporter
+    force: bool = False
+    failed: list[FailedSource] = field(default_factory=list)
+    errors: list[DbragError] = field(default_factory=list)
+
+    def execute(self) -> dict[str, SourceReport]:
+        """Do it; one report line for every source that was to be built."""
+        remove_leftovers(self.layout)
+        try:
+            lines = self._build() if self.plan.build or self.plan.dropped else {}
+            if not lines and self.manifest is not None and not self.plan.dropped:
+                self._switch(replace(self.manifest, sources=self._entries({})))
+        except IndexUnusable as error:
+            if not self.force:
+                raise
+            folder = str(self.layout.root)
+            hint = f"if this goes on, delete the folder {folder!r} and index again"
+            raise IndexUnusable(error.message, hint) from error
+        finally:
+            # Also after Ctrl-C or on a full disk: give the space back at once.
+            remove_leftovers(self.layout)
+        return lines
+
+    def _build(self) -> dict[str, SourceReport]:
+        if self.plan.build:
+            self.encoder.load()
+        number = 1 + max(self.layout.generations(), default=0)
+        previous = self._previous()
+        new = NextGeneration(self.layout.generation(number), previous, number)
+        entries, lines = self._read_sources(new)
+        self._check_any_usable(entries)
+        if not entries and not self.plan.dropped and self.manifest is not None:
+            kept = replace(self.manifest, sources=self._entries({}), failed=self._failed(lines))
+            self._switch(kept)
+            return lines
+        self._write(new, number, entries, lines)
+        return lines
+
+    def _write(
+        self,
+        new: NextGeneration,
+        number: int,
+        entries: dict[str, SourceEntry],
+        lines: dict[str, SourceReport],
+    ) -> None:
+        """Complete the new generation and switch to it."""
+        everything = self._entries(entries)
+        new.keep(entry.name for entry in everything if entry.name not in entries)
+        new.forget_old([*entries, *(entry.name for entry in self.plan.dropped)])
+        self.reporter.tell("text", 0, 1)
+        rows_version, values_version = new.finish_texts()
+        self.reporter.tell("text", 1, 1)
+        new.write_tables(
+            self.encoder.load,
+            lambda done, total: self.reporter.tell("encode", done, total),
+            reuse=self.encoder.same,
+        )
+        self.reporter.tell("switch", 0, 1)
+        sync_tree(new.files.root)
+        self._switch(
+            Manifest(
+                generation=number,
+                created=_now(),
+                encoder=self.encoder.identity(),
+                rows_version=rows_version,
+                values_version=values_version,
+                sources=everything,
+                failed=self._failed(lines),
+            )
+        )
+        self.reporter.tell("switch", 1, 1)
+
+    def _read_sources(
+        self, new: NextGeneration
+    ) -> tuple[dict[str, SourceEntry], dict[str, SourceReport]]:
+        """Read every source of the plan; a failing one becomes a line, nothing more."""
+        entries: dict[str, SourceEntry] = {}
+        lines: dict[str, SourceReport] = {}
+        total = len(self.plan.build)
+        for done, (source, stamp) in enumerate(self.plan.build):
+            started = time.perf_counter()
+            try:
+                entry = self._read_source(new, source, stamp, done, started)
+            except IndexUnusable:
+                raise
+            except DbragError as error:
+                new.forget_new(source.name)
+                self.failed.append(FailedSource(source.name, source.location, stamp, error.message))
+                self.errors.append(error)
+                before = self.manifest.source(source.name) if self.manifest else None
+                lines[source.name] = line(before, "skipped", error.message, name=source.name)
+            else:
+                entries[source.name] = entry
+                lines[source.name] = line(entry, "built")
+            self.reporter.tell("read", done + 1, total, source.name)
+        return entries, lines
+
+    def _read_source(
+        self, new: NextGeneration, source: Source, stamp: str, done: int, started: float
+    ) -> SourceEntry:
+        from dbrag.catalog.profile import profile_table
+
+        settings = self.settings
+        if settings is None:
+            raise IndexUnusable("a run without budgets cannot read a source")
+        # The hash is of the content before reading: what changes meanwhile is read next time.
+        fingerprint = source.fingerprint()
+        tables: list[Table] = []
+        for bare in source.reflect():
+            self.reporter.tell("read", done, len(self.plan.build), source.name)
+            table, rows = profile_table(
+                source, bare, profile_rows=settings.profile_rows, profile_s=settings.profile_s
+            )
+            new.add_table(table, rows)
+            tables.append(table)
+            self.reporter.rows += len(rows)
+        new.add_catalog(source.name, tables)
+        return SourceEntry(
+            name=source.name,
+            location=source.location,
+            origin=source.origin,
+            stamp=stamp,
+            fingerprint=fingerprint,
+            tables=len(tables),
+            rows=sum(t.rows_read if t.row_count is None else t.row_count for t in tables),
+            rows_indexed=sum(table.rows_read for table in tables),
+            sampled=tuple(table.ref.name for table in tables if table.sampled),
+            indexed_at=_now(),
+            seconds=round(time.perf_counter() - started, 3),
+        )
+
+    def _check_any_usable(self, entries: dict[str, SourceEntry]) -> None:
+        """Fail where not one of the given sources can be used, now or from before."""
+        indexed = {entry.name for entry in self._entries(entries)}
+        given = [source.name for source, _ in self.plan.build]
+        given += [entry.name for entry in self.plan.unchanged]
+        if not self.errors or indexed.intersection(given):
+            return
+        if len(self.errors) == 1:
+            raise self.errors[0]
+        first = self.errors[0]
+        raise SourceUnreadable(
+            f"none of the {len(self.errors)} sources can be read; the first: {first.message}",
+            first.hint,
+        )
+
+    def _previous(self) -> Generation | None:
+        """The generation to take over from."""
+        if self.manifest is None or (self.force and not self._entries_staying()):
+            return None
+        return self.layout.generation(self.manifest.generation)
+
+    def _entries_staying(self) -> list[SourceEntry]:
+        """Entries that stay if every source of the plan can be read."""
+        building = {source.name for source, _ in self.plan.build}
+        return [entry for entry in self._entries({}) if entry.name not in building]
+
+    def _entries(self, built: dict[str, SourceEntry]) -> tuple[SourceEntry, ...]:
+        """All entries after the run, by name."""
+        entries = {entry.name: entry for entry in self.manifest.sources} if self.manifest else {}
+        entries |= {entry.name: entry for entry in self.plan.kept}
+        for entry in self.plan.dropped:
+            del entries[entry.name]
+        entries |= built
+        return tuple(entries[name] for name in sorted(entries))
+
+    def _failed(self, lines: dict[str, SourceReport]) -> tuple[FailedSource, ...]:
+        """Failures of this run, and earlier ones of sources it was not about."""
+        here = set(lines) | {entry.name for entry in self.plan.unchanged}
+        earlier = self.manifest.failed if self.manifest else ()
+        return tuple([failure for failure in earlier if failure.name not in here] + self.failed)
+
+    def _switch(self, manifest: Manifest) -> None:
+        if manifest != self.manifest:
+            write_manifest(self.layout.root, manifest)
+            self.manifest = manifest
+
+
+def line(
+    entry: SourceEntry | None,
+    status: Literal["built", "unchanged", "skipped"],
+    reason: str = "",
+    name: str = "",
+) -> SourceReport:
+    """A report line; ``entry`` is what the index holds of the source, if anything."""
+    if entry is None:
+        return SourceReport(name, status, reason)
+    return SourceReport(
+        name=name or entry.name,
+        status=status,
+        reason=f"{reason}; {_STAYS}" if reason else "",
+        tables=entry.tables,
+        rows=entry.rows,
+        rows_indexed=entry.rows_indexed,
+        sampled=bool(entry.sampled),
+        seconds=entry.seconds if status == "built" else 0.0,
+    )
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

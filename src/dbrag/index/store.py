@@ -1,0 +1,188 @@
+"""The index opened for reading: one consistent generation, whatever writers do meanwhile."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import asdict
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Self
+
+from dbrag.catalog.joins import JoinGraph
+from dbrag.errors import IndexUnusable
+from dbrag.index.catalogs import read_catalog
+from dbrag.index.encoder import check_encoder
+from dbrag.index.files import REBUILD, translated, tree_bytes
+from dbrag.index.fulltext import TextTable
+from dbrag.index.layout import Layout, table_id
+from dbrag.index.locks import ReaderLock
+from dbrag.index.manifest import read_manifest, stale_sources
+from dbrag.index.rows import ROWS, RowIndex
+from dbrag.index.tables import TableIndex
+from dbrag.index.values import VALUES, ValueIndex
+from dbrag.types import Catalog, TableRef
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from dbrag.index.manifest import Manifest
+    from dbrag.sources.base import SkippedSource, Source
+
+_TRIES = 20
+
+
+class Index:
+    """One generation; keeps working while another is built and switched to.
+
+    Safe to share by threads. Use :func:`open_index` to make one.
+    """
+
+    def __init__(self, directory: Path, manifest: Manifest, lock: ReaderLock) -> None:
+        self.directory = directory
+        self.manifest = manifest
+        self._lock = lock
+        files = Layout(directory).generation(manifest.generation)
+        self.catalog = Catalog(
+            tuple(
+                table
+                for entry in manifest.sources
+                for table in read_catalog(files.catalog(entry.name))
+            )
+        )
+        self.joins = JoinGraph.from_tables(self.catalog.tables)
+        self.tables = TableIndex(files, len(self.catalog.tables))
+        columns: Mapping[int, tuple[TableRef, Sequence[str]]] = {
+            table_id(table.ref): (table.ref, [column.name for column in table.columns])
+            for table in self.catalog.tables
+        }
+        self.rows = RowIndex(TextTable(files, ROWS, manifest.rows_version), columns)
+        self.values = ValueIndex(TextTable(files, VALUES, manifest.values_version), columns)
+
+    @cached_property
+    def edges(self) -> NDArray[np.int32]:
+        """Joined tables as positions in the catalog, ``[n_edges, 2]``, both directions, sorted."""
+        import numpy as np
+
+        position = self.catalog.position
+        pairs = sorted(
+            (i, position[other])
+            for i, table in enumerate(self.catalog.tables)
+            for other in self.joins.neighbours(table.ref)
+            if other in position
+        )
+        return np.array(pairs, np.int32).reshape(len(pairs), 2)
+
+    @cached_property
+    def components(self) -> NDArray[np.int32]:
+        """``[n_tables]``: number of the connected part of the join graph a table is in."""
+        import numpy as np
+
+        parent = list(range(len(self.catalog.tables)))
+
+        def root(i: int) -> int:
+            while parent[i] != i:
+                parent[i] = i = parent[parent[i]]
+            return i
+
+        for a, b in self.edges.tolist():
+            parent[root(a)] = root(b)
+        roots = [root(i) for i in range(len(parent))]
+        return np.unique(np.array(roots, np.int32), return_inverse=True)[1].astype(np.int32)
+
+    def close(self) -> None:
+        """Let the generation be cleaned up; may be called twice."""
+        self._lock.release()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def open_index(directory: Path, encoder_sha256: Callable[[], str] | None = None) -> Index:
+    """Open the generation that the manifest names.
+
+    Args:
+        encoder_sha256: gives the identity of the encoder that questions will be encoded
+            with, to compare; None compares at the first ranking.
+
+    Raises:
+        IndexUnusable: there is no index, or it is damaged.
+        EncoderMismatch: it was built with another encoder.
+    """
+    for _ in range(_TRIES):
+        manifest = read_manifest(directory)
+        if manifest is None:
+            raise IndexUnusable(f"there is no index in {str(directory)!r}", "dbrag index -s PATH")
+        if encoder_sha256 is not None and manifest.encoder is not None:
+            check_encoder(manifest.encoder, encoder_sha256())
+        files = Layout(directory).generation(manifest.generation)
+        with ExitStack() as on_error:
+            try:
+                lock = ReaderLock(files.reader_lock)
+            except OSError:
+                # Switched and cleaned up since the manifest was read, or really missing.
+                continue
+            on_error.callback(lock.release)
+            now = read_manifest(directory)
+            if now is None or now.generation != manifest.generation:
+                continue
+            with translated(directory, "read"):
+                index = Index(directory, manifest, lock)
+            on_error.pop_all()
+            return index
+    raise IndexUnusable(
+        f"the index in {str(directory)!r} is damaged: {files.root.name} is missing", REBUILD
+    )
+
+
+def describe(
+    directory: Path, sources: Sequence[Source], skipped: Sequence[SkippedSource] = ()
+) -> dict[str, Any]:
+    """What is indexed, how old, how big, what is stale: the body of ``dbrag status``.
+
+    ``status`` of a source is "indexed", "changed", "not indexed", "gone" (no longer in
+    its folder), "skipped" (cannot be read) or "other" (indexed, not among ``sources``).
+
+    Raises:
+        IndexUnusable: the manifest is damaged.
+    """
+    manifest = read_manifest(directory)
+    reasons = dict(stale_sources(manifest, sources, skipped))
+    failed = {failure.name: failure.reason for failure in manifest.failed} if manifest else {}
+    given = {source.name for source in sources}
+    unreadable = {source.location: source.reason for source in skipped}
+    lines: dict[str, dict[str, Any]] = {}
+    for entry in manifest.sources if manifest else ():
+        state = "indexed" if entry.name in given else "other"
+        reason = unreadable.get(entry.location) or failed.get(entry.name, "")
+        lines[entry.name] = {
+            **asdict(entry),
+            "status": "skipped" if reason else reasons.get(entry.name, state),
+            "reason": reason,
+            "age_s": _age_s(entry.indexed_at),
+        }
+    for name, location, reason in [
+        *((s.name, s.location, failed.get(s.name, "")) for s in sources),
+        *((s.name, s.location, s.reason) for s in skipped),
+    ]:
+        state = "skipped" if reason else "not indexed"
+        fresh = {"name": name, "location": location, "status": state, "reason": reason}
+        lines.setdefault(name, fresh)
+    encoder = manifest.encoder if manifest else None
+    return {
+        "exists": manifest is not None,
+        "bytes": tree_bytes(directory) if manifest else 0,
+        "generation": manifest.generation if manifest else None,
+        "encoder": None if encoder is None else asdict(encoder),
+        "sources": [lines[name] for name in sorted(lines)],
+    }
+
+
+def _age_s(indexed_at: str) -> float:
+    return max(0.0, (datetime.now(UTC) - datetime.fromisoformat(indexed_at)).total_seconds())

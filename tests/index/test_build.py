@@ -1,0 +1,414 @@
+from __future__ import annotations
+
+import errno
+import json
+import os
+import shutil
+import sqlite3
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from dbrag.errors import EncoderMismatch, IndexLocked, IndexUnusable, SourceError, UsageError
+from dbrag.index import files
+from dbrag.index.build import drop_source
+from dbrag.index.layout import Layout
+from dbrag.index.locks import writer_lock
+from dbrag.index.manifest import read_manifest, stale_sources
+from dbrag.index.store import describe, open_index
+from dbrag.models.testing import HashEmbedder
+from dbrag.sources import open_sources
+from tests.index.conftest import ZOO, CountingEmbedder, dump, write_db
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def statuses(report: Any) -> dict[str, str]:
+    return {source.name: source.status for source in report.sources}
+
+
+def change(path: Path, statement: str) -> None:
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(statement)
+        connection.commit()
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+class TestBuild:
+    def test_first_run(self, build: Any, folder: Path, tmp_path: Path) -> None:
+        report = build(folder)
+        assert statuses(report) == {"shop": "built", "zoo": "built"}
+        assert [(s.tables, s.rows, s.rows_indexed) for s in report.sources] == [
+            (2, 4, 4),
+            (1, 2, 2),
+        ]
+        assert report.bytes > 0
+        assert report.peak_mb > 1
+        with open_index(tmp_path / "index") as index:
+            assert [str(t.ref) for t in index.catalog.tables] == [
+                "shop.customer",
+                "shop.purchase",
+                "zoo.animal",
+            ]
+            assert index.edges.tolist() == [[0, 1], [1, 0]]
+            assert index.components.tolist()[0] == index.components.tolist()[1]
+            assert index.components.tolist()[2] != index.components.tolist()[0]
+
+    def test_unchanged_sources_cost_nothing(
+        self, build: Any, folder: Path, tmp_path: Path, embedder: CountingEmbedder
+    ) -> None:
+        build(folder)
+        before, embedder.encoded[:] = contents(tmp_path / "index"), []
+
+        def unavailable() -> HashEmbedder:
+            raise AssertionError("loaded for nothing")
+
+        assert statuses(build(folder, embedder=unavailable)) == {
+            "shop": "unchanged",
+            "zoo": "unchanged",
+        }
+        assert contents(tmp_path / "index") == before
+
+    def test_touched_source_only_gets_a_new_stamp(
+        self, build: Any, folder: Path, tmp_path: Path
+    ) -> None:
+        build(folder)
+        generation = read_manifest(tmp_path / "index").generation  # type: ignore[union-attr]
+        os.utime(folder / "zoo.db", (1, 1))
+        assert statuses(build(folder)) == {"shop": "unchanged", "zoo": "unchanged"}
+        manifest = read_manifest(tmp_path / "index")
+        assert manifest is not None
+        assert manifest.generation == generation
+        sources, _ = open_sources([str(folder)])
+        assert stale_sources(manifest, sources) == []
+
+    def test_only_the_changed_source_is_redone(
+        self, build: Any, folder: Path, tmp_path: Path, embedder: CountingEmbedder
+    ) -> None:
+        build(folder)
+        embedder.encoded.clear()
+        change(folder / "zoo.db", "INSERT INTO animal VALUES (3, 'snow leopard')")
+        sources, _ = open_sources([str(folder)])
+        assert stale_sources(read_manifest(tmp_path / "index"), sources) == [("zoo", "changed")]
+        assert statuses(build(folder)) == {"shop": "unchanged", "zoo": "built"}
+        assert len(embedder.encoded) == 1  # animal with its new sample row
+        with open_index(tmp_path / "index") as index:
+            assert [hit.row["id"] for hit in index.rows.search("snow leopard", 5)] == [3]
+            assert len(index.rows.search("Kabul", 5)) == 2
+
+    def test_increments_give_what_a_fresh_index_gives(
+        self, build: Any, folder: Path, tmp_path: Path
+    ) -> None:
+        build(folder / "shop.db")
+        build(folder)
+        change(folder / "shop.db", "UPDATE customer SET city = 'Paris' WHERE customer_id = 1")
+        change(folder / "shop.db", "CREATE TABLE kabul_office (floor INTEGER)")
+        build(folder)
+        build(folder, directory=tmp_path / "fresh")
+        with open_index(tmp_path / "index") as grown, open_index(tmp_path / "fresh") as fresh:
+            assert dump(grown) == dump(fresh)
+
+    def test_gone_sources_are_dropped_others_stay(
+        self, build: Any, folder: Path, tmp_path: Path
+    ) -> None:
+        other = write_db(tmp_path / "elsewhere" / "park.db", ZOO)
+        build(folder)
+        build(other)
+        (folder / "shop.db").unlink()
+        sources, _ = open_sources([str(folder)])
+        assert stale_sources(read_manifest(tmp_path / "index"), sources) == [("shop", "gone")]
+        build(folder)
+        with open_index(tmp_path / "index") as index:
+            assert [entry.name for entry in index.manifest.sources] == ["park", "zoo"]
+            assert {hit.table.source for hit in index.rows.search("Kabul", 9)} == {"park", "zoo"}
+
+    def test_drop(self, build: Any, folder: Path, tmp_path: Path) -> None:
+        build(folder)
+        drop_source(tmp_path / "index", "shop")
+        with open_index(tmp_path / "index") as index:
+            assert [str(table.ref) for table in index.catalog.tables] == ["zoo.animal"]
+            assert {hit.table.source for hit in index.values.search("Kabul", 9)} == {"zoo"}
+        with pytest.raises(UsageError, match="'shop'") as error:
+            drop_source(tmp_path / "index", "shop")
+        assert "zoo" in error.value.hint
+
+    def test_everything_dropped_is_an_empty_index(
+        self, build: Any, folder: Path, tmp_path: Path
+    ) -> None:
+        build(folder / "zoo.db")
+        drop_source(tmp_path / "index", "zoo")
+        with open_index(tmp_path / "index") as index:
+            assert index.catalog.tables == ()
+            assert index.rows.search("panda", 5) == []
+            assert index.tables.scores(HashEmbedder().encode(["x"])[0], "x").bm25.shape == (0,)
+        build(folder / "zoo.db")
+        with open_index(tmp_path / "index") as index:
+            assert len(index.rows.search("panda", 5)) == 1
+
+    def test_progress(self, build: Any, folder: Path) -> None:
+        seen: list[Any] = []
+        build(folder, progress=seen.append)
+        assert [p.stage for p in seen if p.done == p.total][-1] == "switch"
+        assert {"read", "text", "encode", "switch"} == {p.stage for p in seen}
+        assert max(p.rows for p in seen) == 6
+        assert all(p.eta_s is None or p.eta_s >= 0 for p in seen)
+
+
+class TestBadSources:
+    def test_a_failing_source_is_skipped_and_kept(
+        self, build: Any, folder: Path, tmp_path: Path
+    ) -> None:
+        build(folder)
+        (folder / "zoo.db").write_bytes(b"SQLite format 3\0" + b"\xff" * 500)
+        report = build(folder)
+        line = next(source for source in report.sources if source.name == "zoo")
+        assert line.status == "skipped"
+        assert "stays" in line.reason
+        assert line.tables == 1
+        with open_index(tmp_path / "index") as index:
+            assert len(index.rows.search("panda", 5)) == 1
+
+    def test_a_failing_new_source_leaves_nothing(
+        self, build: Any, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        from dbrag.catalog import profile
+
+        real = profile.profile_table
+
+        def fails_late(source: Any, table: Any, **budgets: Any) -> Any:
+            if table.ref.name == "purchase":
+                raise SourceError("the cable was cut")
+            return real(source, table, **budgets)
+
+        monkeypatch.setattr(profile, "profile_table", fails_late)
+        assert statuses(build(folder)) == {"shop": "skipped", "zoo": "built"}
+        manifest = read_manifest(tmp_path / "index")
+        assert manifest is not None
+        assert [(f.name, f.reason) for f in manifest.failed] == [("shop", "the cable was cut")]
+        sources, _ = open_sources([str(folder)])
+        assert stale_sources(manifest, sources) == []  # not tried again by itself
+        with open_index(tmp_path / "index") as index:
+            assert {hit.table.source for hit in index.rows.search("Kabul Bob Ann", 9)} == {"zoo"}
+        monkeypatch.setattr(profile, "profile_table", real)
+        assert statuses(build(folder)) == {"shop": "built", "zoo": "unchanged"}
+        assert read_manifest(tmp_path / "index").failed == ()  # type: ignore[union-attr]
+
+    def test_nothing_usable_raises(
+        self, build: Any, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        from dbrag.catalog import profile
+
+        def fails(*_: Any, **__: Any) -> Any:
+            raise SourceError("the cable was cut")
+
+        monkeypatch.setattr(profile, "profile_table", fails)
+        with pytest.raises(SourceError, match="the cable was cut"):
+            build(folder)
+        assert Layout(tmp_path / "index").generations() == {}
+
+    def test_two_databases_of_one_name(self, build: Any, folder: Path, tmp_path: Path) -> None:
+        build(folder / "zoo.db")
+        other = write_db(tmp_path / "elsewhere" / "zoo.db", "CREATE TABLE bird (wing TEXT)")
+        with pytest.raises(UsageError, match="already has a source named 'zoo'") as error:
+            build(other)
+        assert "--drop zoo" in error.value.hint
+        build(folder / "zoo.db")
+        shutil.copy(other, folder / "moved.db")
+        (folder / "zoo.db").unlink()
+        assert statuses(build(other)) == {"zoo": "built"}  # the old one is gone: replaced
+
+    def test_a_moved_database_is_not_read_again(
+        self, build: Any, folder: Path, tmp_path: Path, embedder: CountingEmbedder
+    ) -> None:
+        build(folder / "zoo.db")
+        (tmp_path / "new").mkdir()
+        (folder / "zoo.db").rename(tmp_path / "new" / "zoo.db")
+        assert statuses(build(tmp_path / "new" / "zoo.db")) == {"zoo": "unchanged"}
+        entry = read_manifest(tmp_path / "index").source("zoo")  # type: ignore[union-attr]
+        assert entry is not None
+        assert entry.location == str(tmp_path / "new" / "zoo.db")
+
+
+class TestBadIndex:
+    def test_none_yet(self, tmp_path: Path) -> None:
+        with pytest.raises(IndexUnusable, match="there is no index") as error:
+            open_index(tmp_path / "index")
+        assert error.value.hint.startswith("dbrag index")
+        assert describe(tmp_path / "index", [])["exists"] is False
+
+    @pytest.mark.parametrize(
+        ("content", "message"),
+        [
+            (b"{", "damaged"),
+            (b"[]", "not the manifest"),
+            (b'{"name": "a web page"}', "not the manifest"),
+            (b'{"format": "dbrag-index", "version": 99}', "format 99"),
+            (b'{"format": "dbrag-index", "version": 1}', "damaged"),
+        ],
+    )
+    def test_damaged_manifest(
+        self, build: Any, folder: Path, tmp_path: Path, content: bytes, message: str
+    ) -> None:
+        build(folder / "zoo.db")
+        Layout(tmp_path / "index").manifest.write_bytes(content)
+        for attempt in (lambda: open_index(tmp_path / "index"), lambda: build(folder)):
+            with pytest.raises(IndexUnusable, match=message) as error:
+                attempt()
+            assert error.value.hint
+        assert statuses(build(folder, force=True)) == {"shop": "built", "zoo": "built"}
+        with open_index(tmp_path / "index") as index:
+            assert len(index.catalog.tables) == 3
+
+    @pytest.mark.parametrize(
+        "missing", ["", "catalog", "names.npy", "columns.npy", "bm25", "lance/rows.lance"]
+    )
+    def test_missing_files(self, build: Any, folder: Path, tmp_path: Path, missing: str) -> None:
+        build(folder / "zoo.db")
+        generation = next(iter(Layout(tmp_path / "index").generations().values()))
+        path = generation.root / missing
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+        with (
+            pytest.raises(IndexUnusable, match="index") as error,
+            open_index(tmp_path / "index") as index,
+        ):
+            index.rows.search("panda", 5)
+        assert "--force" in error.value.hint
+        assert statuses(build(folder / "zoo.db", force=True)) == {"zoo": "built"}
+        with open_index(tmp_path / "index") as index:
+            assert len(index.rows.search("panda", 5)) == 1
+
+    def test_a_folder_of_other_things_is_refused(
+        self, build: Any, folder: Path, tmp_path: Path
+    ) -> None:
+        home = tmp_path / "home"
+        home.mkdir()
+        (home / "thesis.txt").write_text("years of work")
+        for force in (False, True):
+            with pytest.raises(IndexUnusable, match="not an index"):
+                build(folder, directory=home, force=force)
+        (home / "manifest.json").write_text("{}")
+        with pytest.raises(IndexUnusable, match="not the manifest"):
+            build(folder, directory=home, force=True)
+        assert sorted(path.name for path in home.iterdir()) == ["manifest.json", "thesis.txt"]
+
+    def test_another_encoder(self, build: Any, folder: Path, tmp_path: Path) -> None:
+        build(folder)
+        other = HashEmbedder(dim=32)
+        with pytest.raises(EncoderMismatch, match="test:hash-64"):
+            open_index(tmp_path / "index", lambda: other.sha256)
+        change(folder / "zoo.db", "INSERT INTO animal VALUES (3, 'snow leopard')")
+        with pytest.raises(EncoderMismatch) as error:
+            build(folder, embedder=other)
+        assert "--force" in error.value.hint
+        build(folder / "zoo.db", embedder=other, force=True)
+        with open_index(tmp_path / "index", lambda: other.sha256) as index:
+            assert [entry.name for entry in index.manifest.sources] == ["shop", "zoo"]
+            assert index.tables.scores(other.encode(["x"])[0], "x").names.shape == (3,)
+
+    def test_locked(self, build: Any, folder: Path, tmp_path: Path) -> None:
+        build(folder)
+        with writer_lock(Layout(tmp_path / "index").writer_lock):
+            assert statuses(build(folder))["zoo"] == "unchanged"  # nothing to write
+            change(folder / "zoo.db", "INSERT INTO animal VALUES (3, 'snow leopard')")
+            with pytest.raises(IndexLocked, match=str(os.getpid())):
+                build(folder)
+
+    @pytest.mark.parametrize("where", ["sync_tree", "write_atomic", "lance"])
+    def test_full_disk(
+        self,
+        build: Any,
+        folder: Path,
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        where: str,
+    ) -> None:
+        build(folder)
+        with open_index(tmp_path / "index") as index:
+            before = dump(index)
+        change(folder / "zoo.db", "INSERT INTO animal VALUES (3, 'snow leopard')")
+
+        def full(*_: Any, **__: Any) -> None:
+            if where == "lance":
+                raise RuntimeError(
+                    "lance error: LanceError(IO): No space left on device (os error 28)"
+                )
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        if where == "lance":
+            from dbrag.index import fulltext
+
+            monkeypatch.setattr(fulltext.TextWriter, "finish", full)
+        elif where == "sync_tree":
+            monkeypatch.setattr("dbrag.index.run.sync_tree", full)
+        else:
+            monkeypatch.setattr("dbrag.index.manifest.write_atomic", full)
+        with pytest.raises(IndexUnusable, match="the disk is full") as error:
+            build(folder)
+        assert "free some space" in error.value.hint
+        assert len(Layout(tmp_path / "index").generations()) == 1
+        monkeypatch.undo()
+        with open_index(tmp_path / "index") as index:
+            assert dump(index) == before
+
+
+class TestReaders:
+    def test_an_open_index_outlives_the_next_ones(
+        self, build: Any, folder: Path, tmp_path: Path
+    ) -> None:
+        build(folder)
+        layout = Layout(tmp_path / "index")
+        old = open_index(tmp_path / "index")  # nothing of it is loaded yet but the catalog
+        first = contents(layout.generation(old.manifest.generation).root)
+        for i in (3, 4):
+            change(folder / "zoo.db", f"INSERT INTO animal VALUES ({i}, 'snow leopard')")
+            build(folder)
+        # Hard-linked files must not be written to.
+        assert contents(layout.generation(old.manifest.generation).root) == first
+        assert old.rows.search("snow leopard", 5) == []
+        assert len(old.rows.search("panda", 5)) == 1
+        assert len(layout.generations()) == 2
+        old.close()
+        with open_index(tmp_path / "index") as new:
+            assert len(new.rows.search("snow leopard", 5)) == 2
+            change(folder / "zoo.db", "DELETE FROM animal WHERE id = 4")
+            build(folder)
+            assert len(layout.generations()) == 2
+        change(folder / "zoo.db", "DELETE FROM animal WHERE id = 3")
+        build(folder)
+        assert len(layout.generations()) == 1
+
+    def test_describe(self, build: Any, folder: Path, tmp_path: Path) -> None:
+        build(folder / "zoo.db")
+        sources, skipped = open_sources([str(folder / "shop.db"), str(folder / "zoo.db")])
+        state = describe(tmp_path / "index", sources, skipped)
+        json.dumps(state)
+        assert state["exists"]
+        assert state["encoder"]["name"] == "test:hash-64"
+        lines = {line["name"]: line for line in state["sources"]}
+        assert lines["shop"]["status"] == "not indexed"
+        assert lines["zoo"]["status"] == "indexed"
+        assert (lines["zoo"]["rows"], lines["zoo"]["sampled"]) == (2, ())
+        assert 0 <= lines["zoo"]["age_s"] < 60
+
+
+def test_tree_helpers(tmp_path: Path) -> None:
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    (tmp_path / "a" / "b" / "file").write_bytes(b"12345")
+    files.link_tree(tmp_path / "a", tmp_path / "c")
+    assert (tmp_path / "c" / "b" / "file").read_bytes() == b"12345"
+    assert files.tree_bytes(tmp_path) == 5  # a hard link counts once
+
+
+def test_writes_nothing_beside_the_sources(build: Any, folder: Path) -> None:
+    before = contents(folder)
+    build(folder)
+    assert contents(folder) == before
