@@ -1,0 +1,1 @@
+"""Which tables a question needs: coarse ranking, joins, and the evidence for each."""

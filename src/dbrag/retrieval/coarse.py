@@ -1,0 +1,176 @@
+"""Coarse ranking: all tables scored by text, rows, values and joins; no language model.
+
+score = Σ weight · part, every part scaled to mean 0 and deviation 1 over all tables
+(values: 0 to 1); then neighbours and connected tables add to it (``joinaware``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dbrag.index.encoder import check_encoder
+from dbrag.retrieval.explain import best_rows, matches_of, reason
+from dbrag.retrieval.joinaware import best_neighbour, component_best
+from dbrag.retrieval.mentions import find_mentions, mention_scores
+from dbrag.types import Candidate
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from dbrag.index.store import Index
+    from dbrag.models.base import Embedder
+    from dbrag.retrieval.mentions import Mention
+    from dbrag.types import TableRef
+
+    Array = NDArray[np.float32]
+
+_ROW_HITS = 500
+_VALUE_HITS = 400
+TABLES_WITH_ROWS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class CoarseWeights:
+    """Weights of the parts, chosen on ``spider/train`` by ``bench/retrieval_weights.py``."""
+
+    names: float = 0.4
+    samples: float = 0.1
+    columns: float = 0.6
+    bm25: float = 0.3
+    rows: float = 0.1
+    values: float = 3.0
+    neighbour: float = 0.2
+    component: float = 0.3
+
+
+DEFAULT = CoarseWeights()
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The parts before weighting, each ``[n_tables]``, and the values mentioned.
+
+    ``similarity`` is no part of the score: the best cosine as it is, not scaled.
+    """
+
+    names: Array
+    samples: Array
+    columns: Array
+    bm25: Array
+    rows: Array
+    values: Array
+    similarity: Array
+    mentions: Sequence[Mention]
+
+
+def rank(
+    index: Index,
+    embedder: Embedder,
+    question: str,
+    *,
+    k: int = 50,
+    sources: Collection[str] | None = None,
+    tables: Collection[TableRef] | None = None,
+    weights: CoarseWeights = DEFAULT,
+) -> list[Candidate]:
+    """The ``k`` best tables for a question, best first; ties in catalog order.
+
+    Source names take no part. The first ten carry matching rows.
+
+    Args:
+        sources: consider only tables of these sources.
+        tables: consider only these tables.
+
+    Raises:
+        EncoderMismatch: the index was built with another encoder.
+        IndexUnusable: the index is damaged.
+    """
+    import numpy as np
+
+    check_encoder(index.manifest.encoder, embedder.sha256, embedder.name)
+    refs = [table.ref for table in index.catalog.tables]
+    if not refs:
+        return []
+    parts = score_parts(index, embedder, question)
+    scores, weighted = combine(parts, index.edges, index.components, weights)
+    allowed = [
+        (sources is None or ref.source in sources) and (tables is None or ref in tables)
+        for ref in refs
+    ]
+    order = np.argsort(-np.where(allowed, scores, -np.inf), kind="stable")[: max(k, 0)]
+    chosen = [int(i) for i in order if allowed[i]]
+    with_rows = [refs[i] for i in chosen[:TABLES_WITH_ROWS]]
+    rows = best_rows(index, question, with_rows)
+    candidates = []
+    for i in chosen:
+        matches = matches_of(index.catalog.tables[i], parts.mentions)
+        candidates.append(
+            Candidate(
+                table=refs[i],
+                score=float(scores[i]),
+                parts={name: float(part[i]) for name, part in weighted.items()},
+                rows=rows.get(refs[i], ()),
+                matches=matches,
+                reason=reason(index, i, parts, scores, matches),
+                similarity=float(parts.similarity[i]),
+            )
+        )
+    return candidates
+
+
+def score_parts(index: Index, embedder: Embedder, question: str) -> Parts:
+    """All parts of all tables, scaled."""
+    import numpy as np
+
+    dense = index.tables.scores(embedder.encode([question])[0], question)
+    position = index.catalog.position
+    rows = np.zeros(len(position), np.float32)
+    for ref, score in index.rows.best(question, _ROW_HITS).items():
+        rows[position[ref]] = score
+    mentions = find_mentions(question, index.values.search(question, _VALUE_HITS))
+    values = np.zeros(len(position), np.float32)
+    for ref, score in mention_scores(mentions, len(position)).items():
+        values[position[ref]] = score
+    return Parts(
+        names=_scaled(dense.names),
+        samples=_scaled(dense.samples),
+        columns=_scaled(dense.columns),
+        bm25=_scaled(dense.bm25),
+        rows=_scaled(rows),
+        values=values,
+        similarity=np.maximum(np.maximum(dense.names, dense.samples), dense.columns),
+        mentions=mentions,
+    )
+
+
+def combine(
+    parts: Parts,
+    edges: NDArray[np.int32],
+    components: NDArray[np.int32],
+    weights: CoarseWeights,
+) -> tuple[Array, Mapping[str, Array]]:
+    """The scores ``[n_tables]`` and the weighted parts they are the sum of."""
+    import numpy as np
+
+    weighted: dict[str, Array] = {}
+    base = np.zeros_like(parts.names)
+    for name in ("names", "samples", "columns", "bm25", "rows", "values"):
+        weighted[name] = np.float32(getattr(weights, name)) * getattr(parts, name)
+        base = base + weighted[name]
+    weighted["neighbour"] = np.float32(weights.neighbour) * best_neighbour(base, edges)
+    weighted["component"] = np.float32(weights.component) * component_best(base, components)
+    return base + weighted["neighbour"] + weighted["component"], weighted
+
+
+def _scaled(scores: Array) -> Array:
+    """Mean 0, deviation 1 over all tables; all 0 where they do not differ."""
+    import numpy as np
+
+    deviation = float(scores.std())
+    if deviation < 1e-9:
+        return scores * 0
+    return np.asarray((scores - scores.mean()) / deviation, np.float32)

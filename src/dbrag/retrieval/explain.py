@@ -1,0 +1,99 @@
+"""The evidence for a candidate: matching rows, values mentioned, and one plain sentence."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from dbrag.index.words import plain_words, split_identifier
+from dbrag.types import ValueMatch
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from dbrag.index.store import Index
+    from dbrag.retrieval.coarse import Parts
+    from dbrag.retrieval.mentions import Mention
+    from dbrag.types import Table, TableRef
+
+ROWS_PER_TABLE = 3
+MATCHES_PER_TABLE = 10
+_ROW_HITS = 200
+_CLEARLY = 1.5
+"""Deviations above the mean from which a part is worth a word in the reason."""
+_LONGEST_SHOWN = 40
+
+
+def best_rows(
+    index: Index, question: str, tables: Collection[TableRef]
+) -> dict[TableRef, tuple[Mapping[str, Any], ...]]:
+    """Up to three rows of each table that share words with the question, best first."""
+    rows: dict[TableRef, list[Mapping[str, Any]]] = {}
+    for hit in index.rows.search(question, _ROW_HITS, tables):
+        found = rows.setdefault(hit.table, [])
+        if len(found) < ROWS_PER_TABLE and hit.row not in found:
+            found.append(hit.row)
+    return {ref: tuple(found) for ref, found in rows.items()}
+
+
+def matches_of(table: Table, mentions: Sequence[Mention]) -> tuple[ValueMatch, ...]:
+    """The values of a table that the question mentions, longest first, at most ten.
+
+    A weak mention that only repeats the table's own names ("customer" in a column of
+    ``customers``) is no evidence and is left out.
+    """
+    own = set(plain_words(split_identifier(table.ref.name)))
+    for column in table.columns:
+        own |= set(plain_words(split_identifier(column.name)))
+    matches = dict.fromkeys(
+        ValueMatch(mention.column, mention.value)
+        for mention in mentions
+        if mention.table == table.ref
+        and (mention.strong or not set(plain_words(mention.value)) <= own)
+    )
+    return tuple(matches)[:MATCHES_PER_TABLE]
+
+
+def reason(
+    index: Index,
+    i: int,
+    parts: Parts,
+    scores: NDArray[np.float32],
+    matches: Sequence[ValueMatch],
+) -> str:
+    """Why table ``i`` of the catalog ranks where it does, in one sentence."""
+    table = index.catalog.tables[i]
+    name = max(parts.names[i], parts.samples[i], parts.bm25[i]) > _CLEARLY
+    column = parts.columns[i] > _CLEARLY
+    said = []
+    if name and column:
+        said.append("name and columns resemble the question")
+    elif name or column:
+        said.append(f"{'the name' if name else 'a column'} resembles the question")
+    said += [f"{table.ref.name}.{m.column} = {_shown(m.value)}" for m in matches[:2]]
+    if parts.rows[i] > _CLEARLY and not matches:
+        said.append("a row shares words with the question")
+    joined = _likeliest_neighbour(index, i, scores)
+    if joined:
+        said.append(joined)
+    return "; ".join(said) or "little in it resembles the question"
+
+
+def _likeliest_neighbour(index: Index, i: int, scores: NDArray[np.float32]) -> str:
+    """ "joined with country by country_code": the best-scored table that joins it."""
+    refs = [table.ref for table in index.catalog.tables]
+    position = index.catalog.position
+    near = [position[ref] for ref in index.joins.neighbours(refs[i]) if ref in position]
+    if not near:
+        return ""
+    best = max(near, key=lambda j: (float(scores[j]), -j))
+    edge = index.joins.between(refs[i], refs[best])[0]
+    columns = edge.left_columns if edge.left == refs[i] else edge.right_columns
+    return f"joined with {refs[best].name} by {', '.join(columns)}"
+
+
+def _shown(value: str) -> str:
+    cut = value if len(value) <= _LONGEST_SHOWN else value[: _LONGEST_SHOWN - 1] + "…"
+    return "'" + " ".join(cut.split()) + "'"
