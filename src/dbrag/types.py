@@ -176,7 +176,11 @@ class ValueMatch:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A table with its score, the parts the score was added from, and the evidence."""
+    """A table with its score, the parts the score was added from, and the evidence.
+
+    ``similarity`` is the largest cosine of the question with the table's summary or one
+    of its columns, -1..1: unlike the score it can be compared between questions.
+    """
 
     table: TableRef
     score: float
@@ -184,6 +188,7 @@ class Candidate:
     rows: tuple[Mapping[str, Any], ...] = ()
     matches: tuple[ValueMatch, ...] = ()
     reason: str = ""
+    similarity: float = 0.0
 
     def to_dict(self) -> dict[str, Any]:
         """The ``candidates`` entry of the JSON contract."""
@@ -194,6 +199,7 @@ class Candidate:
             "rows": [{k: json_value(v) for k, v in row.items()} for row in self.rows],
             "matches": [{"column": m.column, "value": m.value} for m in self.matches],
             "reason": self.reason,
+            "similarity": round(self.similarity, 4),
         }
 
 

@@ -1,0 +1,1 @@
+"""Reasoning: selection, programs, repair, votes, evidence."""

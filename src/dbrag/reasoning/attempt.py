@@ -1,0 +1,260 @@
+"""One attempt: from a prompt to an executed program, with repairs on the way.
+
+Whatever the model writes is parsed, mended by rule, admitted by the guard, run by
+the engine under the limits. What fails goes back to the model with the reason, a few
+rounds at most. The model's text never becomes an answer: only the engine's rows do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from dbrag.catalog.joins import JoinGraph
+from dbrag.errors import DbragError, ExecutionError, LimitReached, PromptTooLong, UnknownName
+from dbrag.execution import guard
+from dbrag.execution.run import run
+from dbrag.models.base import ChatModel, Prompt, Reply
+from dbrag.reasoning import prompts, repair
+from dbrag.reasoning.missing_join import add_missing_joins
+from dbrag.reasoning.program import compose, parse_reply, split
+from dbrag.reasoning.vote import is_hollow
+from dbrag.settings import Settings
+from dbrag.sources.base import Source
+from dbrag.types import Execution, Program, Table, TableRef
+
+MAX_PROGRAM_TOKENS = 300
+
+Report = Callable[[Mapping[str, Any]], None]
+
+
+@dataclass
+class Usage:
+    """Tokens and seconds spent so far."""
+
+    prompt: int = 0
+    cached: int = 0
+    completion: int = 0
+    execute_s: float = 0.0
+
+    def add(self, reply: Reply) -> None:
+        """Count one reply."""
+        self.prompt += reply.prompt_tokens
+        self.cached += reply.cached_tokens
+        self.completion += reply.completion_tokens
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """What became of one sampled program: a result, or the error that remained."""
+
+    tables: tuple[TableRef, ...]
+    program: Program | None = None
+    execution: Execution | None = None
+    error: DbragError | None = None
+    changes: tuple[str, ...] = ()
+    rounds: int = 0
+    logprob: float | None = None
+    ordered: bool = False
+
+
+@dataclass(frozen=True)
+class Workshop:
+    """What every attempt at one question shares: where programs are written and run.
+
+    ``tables`` are all tables of the source: a program may use one that was not shown.
+    """
+
+    source: Source
+    tables: Sequence[Table]
+    joins: JoinGraph
+    model: ChatModel
+    settings: Settings
+    report: Report
+    usage: Usage = field(default_factory=Usage)
+    dry_run: bool = False
+
+    def attempt(
+        self,
+        prompt: Prompt,
+        tables: tuple[TableRef, ...],
+        *,
+        temperature: float = 0.0,
+        seed: int = 0,
+    ) -> Attempt:
+        """Sample one program and bring it to a result, repairing it at most
+        ``settings.rounds`` times.
+
+        Raises:
+            ModelError: the model itself fails (a prompt too long included).
+        """
+        best: Attempt | None = None
+        current = prompt
+        for round_ in range(self.settings.rounds + 1):
+            reply = self._sample(current, temperature if round_ == 0 else 0.0, seed, best)
+            if reply is None:
+                break
+            done = replace(self._try(reply, tables), rounds=round_)
+            self._tell(done, reply)
+            if best is None or done.execution is not None or best.execution is None:
+                best = done
+            problem = _problem(done)
+            if problem is None or self._is_final(done):
+                break
+            turn = (reply.text, prompts.repair_request(problem))
+            if turn in current.turns:
+                break  # the model repeats itself: another round would bring the same
+            # only the last exchange is kept: a small model drowns in its own mistakes
+            current = replace(prompt, turns=(turn,))
+        assert best is not None  # noqa: S101 - the first sample either raised or gave a reply
+        return best
+
+    def _sample(
+        self, prompt: Prompt, temperature: float, seed: int, best: Attempt | None
+    ) -> Reply | None:
+        try:
+            (reply,) = self.model.sample(
+                prompt, 1, temperature=temperature, max_tokens=MAX_PROGRAM_TOKENS, seed=seed
+            )
+        except PromptTooLong:
+            if best is None:
+                raise
+            return None  # no room for a repair: what there is stands
+        self.usage.add(reply)
+        return reply
+
+    def _try(self, reply: Reply, tables: tuple[TableRef, ...]) -> Attempt:
+        changes: tuple[str, ...] = ()
+        program = None
+        try:
+            if reply.finish == "length":
+                raise ExecutionError(f"the statement is longer than {MAX_PROGRAM_TOKENS} tokens")
+            steps = parse_reply(reply.text, self.source.dialect)
+            admitted, changes = self._admit(compose(steps, self.source.dialect))
+            program = Program(
+                steps=split(admitted.sql, self.source.dialect),
+                sql=admitted.sql,
+                dialect=self.source.dialect,
+                tables=admitted.tables,
+            )
+            execution = None if self.dry_run else self._run(admitted.sql)
+        except DbragError as error:
+            return Attempt(tables, program, None, error, changes, logprob=reply.logprob)
+        return Attempt(
+            tables,
+            program,
+            execution,
+            None,
+            changes,
+            logprob=reply.logprob,
+            ordered=admitted.ordered,
+        )
+
+    def _admit(self, sql: str) -> tuple[guard.Admitted, tuple[str, ...]]:
+        dialect = self.source.dialect
+        changes: tuple[str, ...] = ()
+        try:
+            admitted = guard.admit(sql, dialect, self.tables)
+        except UnknownName as error:
+            mended = self._mended(sql)
+            if mended is None:
+                raise
+            try:
+                admitted = guard.admit(mended.sql, dialect, self.tables)
+            except DbragError:
+                raise error from None  # what the model wrote is what it has to hear of
+            changes = mended.changes
+        literals = repair.mend_literals(admitted.sql, self.tables, dialect, self._spelling)
+        if literals is not None:
+            admitted = guard.admit(literals.sql, dialect, self.tables)
+            changes += literals.changes
+        return admitted, changes
+
+    def _mended(self, sql: str) -> repair.Mended | None:
+        """The statement with misplaced or misspelt names and a forgotten join put right."""
+        dialect = self.source.dialect
+        names = repair.mend_names(sql, self.tables, dialect)
+        joined = add_missing_joins(names.sql if names else sql, self.tables, self.joins, dialect)
+        if joined is None:
+            return names
+        return repair.Mended(joined.sql, (names.changes if names else ()) + joined.changes)
+
+    def _run(self, sql: str) -> Execution:
+        execution = run(
+            self.source,
+            sql,
+            timeout_s=self.settings.timeout_s,
+            max_rows=self.settings.max_result_rows,
+            max_mb=self.settings.max_result_mb,
+        )
+        self.usage.execute_s += execution.seconds
+        return execution
+
+    def _spelling(self, table: Table, column: str, value: str) -> str | None:
+        """The data's one spelling of a text that occurs there only in another case or
+        with other blanks; asked of the engine, because the index may be sampled."""
+        name = prompts.identifier(table.ref.name, self.source.dialect)
+        quoted = prompts.identifier(column, self.source.dialect)
+        text = "'" + value.replace("'", "''") + "'"
+        same = f"SELECT 1 FROM {name} WHERE {quoted} = {text} LIMIT 1"
+        alike = (
+            f"SELECT DISTINCT {quoted} FROM {name} "
+            f"WHERE LOWER(TRIM({quoted})) = LOWER(TRIM({text})) LIMIT 2"
+        )
+        try:
+            if self._lookup(same):
+                return None
+            found = self._lookup(alike)
+        except DbragError:
+            return None  # too slow or not comparable: the statement stays as written
+        return found[0][0] if len(found) == 1 and isinstance(found[0][0], str) else None
+
+    def _lookup(self, sql: str) -> tuple[tuple[Any, ...], ...]:
+        admitted = guard.admit(sql, self.source.dialect, self.tables)
+        timeout_s = min(2.0, self.settings.timeout_s)
+        return run(self.source, admitted.sql, timeout_s=timeout_s, max_rows=10, max_mb=16).rows
+
+    def _is_final(self, done: Attempt) -> bool:
+        # a program that ran out of time would do so again; that is for the user to decide
+        return isinstance(done.error, LimitReached)
+
+    def _tell(self, done: Attempt, reply: Reply) -> None:
+        self.report(
+            {
+                "stage": "program",
+                "tables": [str(ref) for ref in done.tables],
+                "round": done.rounds,
+                "reply": reply.text,
+                "sql": done.program.sql if done.program else None,
+                "changes": list(done.changes),
+                "row_count": len(done.execution.rows) if done.execution else None,
+                "error": done.error.to_dict() if done.error else None,
+                "tokens": {
+                    "prompt": reply.prompt_tokens,
+                    "cached": reply.cached_tokens,
+                    "completion": reply.completion_tokens,
+                },
+                "logprob": reply.logprob,
+            }
+        )
+
+
+def _problem(done: Attempt) -> str | None:
+    """What to tell the model, or None when the result can stand."""
+    if done.error is not None:
+        if isinstance(done.error, UnknownName | ExecutionError) or done.error.code == "refused":
+            return f"That statement failed: {done.error.message}."
+        return None
+    if done.execution is not None and not done.execution.rows:
+        return (
+            "That statement gave no rows. Check the compared values, the joins and the filters; "
+            "if they are right, repeat the statement."
+        )
+    if done.execution is not None and is_hollow(done.execution) and _all_null(done.execution):
+        return "That statement gave only NULL. Check the compared values and the joins."
+    return None
+
+
+def _all_null(execution: Execution) -> bool:
+    return all(value is None for row in execution.rows for value in row)

@@ -1,0 +1,99 @@
+"""What an answer says about itself: its text, and the warnings a reader needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from decimal import Decimal
+
+from dbrag.reasoning.attempt import Attempt
+from dbrag.reasoning.select import Selection
+from dbrag.types import AnswerWarning, Catalog, Execution, TableRef, json_value
+
+MAX_TEXT_CHARS = 300
+
+LOW_AGREEMENT = 0.5
+"""Below this share of the votes the answer's text says that the programs differ."""
+
+
+def answer_text(execution: Execution, agreement: float | None) -> str:
+    """The result in a sentence, made from its cells only."""
+    text = _result_text(execution)
+    if agreement is not None and agreement < LOW_AGREEMENT:
+        text += " (the programs tried do not agree: check the SQL)"
+    return text
+
+
+def _result_text(execution: Execution) -> str:
+    rows, columns = execution.rows, execution.columns
+    if not rows:
+        return "No row matches."
+    if len(rows) == 1:
+        cells = [_shown(value) for value in rows[0]]
+        if len(cells) == 1:
+            return _cut(cells[0])
+        pairs = zip(columns, cells, strict=True)
+        return _cut(", ".join(f"{column.name}: {cell}" for column, cell in pairs))
+    if len(columns) == 1 and len(rows) <= 10:
+        return _cut(", ".join(_shown(row[0]) for row in rows))
+    return f"{len(rows):,} rows."
+
+
+def _shown(value: object) -> str:
+    if value is None:
+        return "NULL"
+    if isinstance(value, float | Decimal):
+        return f"{value:,}"
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    return str(json_value(value))
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= MAX_TEXT_CHARS else text[: MAX_TEXT_CHARS - 1] + "…"
+
+
+def warnings_of(
+    catalog: Catalog, selection: Selection, winner: Attempt, split: bool
+) -> tuple[AnswerWarning, ...]:
+    """Everything about the winning program that its reader has to know."""
+    found: list[AnswerWarning] = []
+    used = winner.program.tables if winner.program else ()
+    found += _sampled(catalog, used)
+    if selection.rivals:
+        names = ", ".join(str(ref) for ref in selection.rivals)
+        found.append(
+            AnswerWarning(
+                "close_source",
+                f"tables of other sources fit nearly as well: {names}; "
+                f"this answer uses {selection.source} (choose with --tables or -s)",
+            )
+        )
+    if winner.changes:
+        found.append(AnswerWarning("mended", "; ".join(winner.changes)))
+    if split:
+        found.append(
+            AnswerWarning("votes_split", "another program gave a different result as often")
+        )
+    if winner.execution is not None and not winner.execution.rows:
+        found.append(AnswerWarning("empty_result", "the program ran and found no row"))
+    found += _duplicate_names(winner.execution)
+    return tuple(found)
+
+
+def _sampled(catalog: Catalog, used: Sequence[TableRef]) -> Iterable[AnswerWarning]:
+    for ref in used:
+        table = catalog.by_ref.get(ref)
+        if table is not None and table.sampled:
+            of = f" of {table.row_count:,}" if table.row_count is not None else ""
+            yield AnswerWarning(
+                "sampled_index",
+                f"{ref}: the index saw {table.rows_read:,}{of} rows, so a value may not have "
+                "been recognised; the result itself is computed from all rows",
+            )
+
+
+def _duplicate_names(execution: Execution | None) -> Iterable[AnswerWarning]:
+    names = [column.name for column in execution.columns] if execution else []
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        yield AnswerWarning("duplicate_columns", f"columns share a name: {', '.join(twice)}")

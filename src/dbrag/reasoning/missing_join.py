@@ -1,0 +1,114 @@
+"""Adding the join that a statement forgot.
+
+``SELECT department.name, COUNT(*) FROM management GROUP BY department_id`` names a table
+that it never reads. Where exactly one known join leads there from the tables it does
+read, the join is added; anything less certain goes back to the model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+from sqlglot.optimizer.scope import Scope, traverse_scope
+
+from dbrag.catalog.joins import JoinEdge, JoinGraph
+from dbrag.reasoning.repair import Mended, tables_in
+from dbrag.types import Table
+
+
+def add_missing_joins(
+    sql: str, tables: Sequence[Table], joins: JoinGraph, dialect: str
+) -> Mended | None:
+    """The statement with one missing join added to each SELECT that lacks one; None when
+    nothing is missing or more than one join would do."""
+    try:
+        tree = sqlglot.parse_one(sql, dialect=dialect)
+    except SqlglotError:
+        return None
+    by_name = {table.ref.name.casefold(): table for table in tables}
+    changes: list[str] = []
+    for scope in traverse_scope(tree):
+        if isinstance(scope.expression, exp.Select):
+            change = _mend(scope, by_name, joins)
+            if change:
+                changes.append(change)
+    return Mended(tree.sql(dialect=dialect), tuple(changes)) if changes else None
+
+
+def _mend(scope: Scope, by_name: dict[str, Table], joins: JoinGraph) -> str | None:
+    known = tables_in(scope, by_name)
+    if not known or len(known) < len(scope.sources):
+        return None  # a CTE or derived table may hold the column: not certain
+    missing = _missing_table(scope, known, by_name, joins)
+    if missing is None:
+        return None
+    edges = [
+        (alias, edge)
+        for alias, table in known.items()
+        for edge in joins.between(table.ref, missing.ref)
+    ]
+    if len(edges) != 1:
+        return None
+    alias, edge = edges[0]
+    spelled = next(name for name in scope.sources if name.casefold() == alias)
+    _qualify(scope, known, missing)
+    scope.expression.append("joins", _join(edge, spelled, missing))
+    return f"joined {missing.ref.name}"
+
+
+def _missing_table(
+    scope: Scope, known: dict[str, Table], by_name: dict[str, Table], joins: JoinGraph
+) -> Table | None:
+    """The one table that the scope's unknown columns belong to."""
+    found: dict[str, Table] = {}
+    outer = {name.casefold() for name in scope.parent.sources} if scope.parent else set()
+    aliases = {e.alias for e in scope.expression.expressions if isinstance(e, exp.Alias)}
+    for column in scope.columns:
+        qualifier = column.table.casefold()
+        if qualifier:
+            if qualifier in known or qualifier in outer:
+                continue
+            table = by_name.get(qualifier)
+            if table is None or not table.column(column.name):
+                return None
+            found[table.ref.name] = table
+        elif not any(t.column(column.name) for t in known.values()) and column.name not in aliases:
+            near = {ref for table in known.values() for ref in joins.neighbours(table.ref)}
+            homes = [t for t in by_name.values() if t.ref in near and t.column(column.name)]
+            if len(homes) != 1:
+                return None
+            found[homes[0].ref.name] = homes[0]
+    return next(iter(found.values())) if len(found) == 1 else None
+
+
+def _qualify(scope: Scope, known: dict[str, Table], missing: Table) -> None:
+    """Name the table of every bare column, since the join may make it ambiguous."""
+    for column in scope.columns:
+        if column.table:
+            continue
+        homes = [alias for alias, table in known.items() if table.column(column.name)]
+        if len(homes) == 1:
+            spelled = next(name for name in scope.sources if name.casefold() == homes[0])
+            column.set("table", exp.to_identifier(spelled))
+        elif not homes and missing.column(column.name):
+            column.set("table", exp.to_identifier(missing.ref.name))
+
+
+def _join(edge: JoinEdge, alias: str, missing: Table) -> exp.Join:
+    forward = edge.right == missing.ref
+    own = edge.left_columns if forward else edge.right_columns
+    other = edge.right_columns if forward else edge.left_columns
+    conditions = [
+        exp.EQ(
+            this=exp.column(a, table=alias, quoted=True),
+            expression=exp.column(b, table=missing.ref.name, quoted=True),
+        )
+        for a, b in zip(own, other, strict=True)
+    ]
+    return exp.Join(
+        this=exp.Table(this=exp.to_identifier(missing.ref.name, quoted=True)),
+        on=exp.and_(*conditions),
+    )

@@ -1,0 +1,161 @@
+"""Programs: from a model's text to steps, and from steps to one statement.
+
+A program is a chain of SELECT steps. It runs as ``WITH step1 AS (…), … SELECT …``,
+so nothing is created in the user's database and any engine can run it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from dbrag.errors import ExecutionError
+from dbrag.types import Step
+
+LAST_STEP = "answer"
+
+_FENCE = re.compile(r"```[a-zA-Z]*[ \t]*\n?(.*?)(?:```|\Z)", re.DOTALL)
+_LINE_START = re.compile(r"(?im)^[ \t(]*(?:select|with)\b")
+_ANYWHERE = re.compile(r"(?i)\b(?:select|with)\b")
+_PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+
+
+def parse_reply(text: str, dialect: str) -> tuple[Step, ...]:
+    """The steps in a model's reply: plain SQL, fenced SQL, or ``{"steps": [{name, sql}]}``.
+
+    Top-level CTEs become steps of their own. Nothing is cut out of the middle of a
+    statement: text before the first SELECT or WITH and after its end is dropped.
+
+    Raises:
+        ExecutionError: there is no statement in the reply.
+    """
+    steps = _json_steps(text)
+    if steps:
+        return steps
+    statement = _statement(text, dialect)
+    return split(statement, dialect)
+
+
+def split(statement: str, dialect: str) -> tuple[Step, ...]:
+    """One statement as steps: a step for each top-level CTE, and the last for the rest.
+
+    Stays one step where the CTEs are recursive or rename their columns, and where the
+    statement does not parse (the engine's or the guard's error is then the clearer one).
+    """
+    try:
+        tree = sqlglot.parse_one(statement, dialect=dialect)
+    except SqlglotError:
+        return (Step(LAST_STEP, statement),)
+    with_ = tree.args.get("with_") or tree.args.get("with")
+    if not isinstance(with_, exp.With) or with_.args.get("recursive"):
+        return (Step(LAST_STEP, statement),)
+    steps = []
+    for cte in with_.expressions:
+        alias = cte.args.get("alias")
+        if alias is None or alias.columns:
+            return (Step(LAST_STEP, statement),)
+        steps.append(Step(cte.alias, cte.this.sql(dialect=dialect)))
+    rest = tree.copy()
+    (rest.args.get("with_") or rest.args["with"]).pop()
+    return (*steps, Step(LAST_STEP, rest.sql(dialect=dialect)))
+
+
+def compose(steps: tuple[Step, ...], dialect: str) -> str:
+    """The single statement that a chain of steps becomes.
+
+    Raises:
+        ExecutionError: a step does not parse, or two steps share a name.
+    """
+    if not steps:
+        raise ExecutionError("the program has no step")
+    *earlier, last = steps
+    if not earlier:
+        return last.sql.strip().rstrip(";")
+    names = [step.name.casefold() for step in earlier]
+    if len(set(names)) < len(names):
+        raise ExecutionError(f"two steps share a name: {', '.join(s.name for s in earlier)}")
+    tree = _parsed(last, dialect)
+    inner = tree.args.get("with_") or tree.args.get("with")
+    own = list(inner.expressions) if isinstance(inner, exp.With) else []
+    ctes = [
+        exp.CTE(
+            this=_parsed(step, dialect),
+            alias=exp.TableAlias(this=_identifier(step.name)),
+        )
+        for step in earlier
+    ]
+    key = "with_" if "with_" in exp.Select.arg_types else "with"
+    tree.set(key, exp.With(expressions=[*ctes, *own]))
+    return tree.sql(dialect=dialect)
+
+
+def _identifier(name: str) -> exp.Identifier:
+    # Engines fold unquoted names: quoting a plain one would part it from its references.
+    return exp.Identifier(this=name, quoted=_PLAIN_NAME.match(name) is None)
+
+
+def _parsed(step: Step, dialect: str) -> exp.Query:
+    try:
+        tree = sqlglot.parse_one(step.sql, dialect=dialect)
+    except SqlglotError as error:
+        first = str(error).splitlines()[0]
+        raise ExecutionError(f"step {step.name!r} is not valid SQL: {first}") from error
+    if not isinstance(tree, exp.Query):
+        raise ExecutionError(f"step {step.name!r} is not a SELECT")
+    return tree
+
+
+def _json_steps(text: str) -> tuple[Step, ...]:
+    start, end = text.find("{"), text.rfind("}")
+    if start < 0 or end <= start or "sql" not in text[start:end]:
+        return ()
+    try:
+        data = json.loads(text[start : end + 1])
+    except ValueError:
+        return ()
+    raw = data.get("steps") if isinstance(data, dict) else None
+    if raw is None and isinstance(data, dict) and isinstance(data.get("sql"), str):
+        raw = [data]
+    if not isinstance(raw, list) or not raw:
+        return ()
+    steps = []
+    for number, item in enumerate(raw, start=1):
+        if not isinstance(item, dict) or not isinstance(item.get("sql"), str):
+            return ()
+        name = str(item.get("name") or f"step{number}")
+        steps.append(Step(name, item["sql"].strip().rstrip(";")))
+    return tuple(steps)
+
+
+def _statement(text: str, dialect: str) -> str:
+    fenced = [block for block in _FENCE.findall(text) if _ANYWHERE.search(block)]
+    body = fenced[0] if fenced else text
+    found = _LINE_START.search(body) or _ANYWHERE.search(body)
+    if found is None:
+        shown = " ".join(text.split())[:120]
+        raise ExecutionError(f"the model wrote no SQL but {shown!r}")
+    return _until_semicolon(body[found.start() :].strip(), dialect)
+
+
+def _until_semicolon(text: str, dialect: str) -> str:
+    """Up to the first semicolon outside quotes; without one, up to a blank line that ends SQL."""
+    try:
+        tokens = sqlglot.tokenize(text, dialect=dialect)
+    except SqlglotError:
+        return text
+    for token in tokens:
+        if token.token_type == sqlglot.TokenType.SEMICOLON:
+            return text[: token.start].strip()
+    parts = re.split(r"\n\s*\n", text)
+    for n in range(len(parts), 0, -1):
+        candidate = "\n".join(parts[:n]).strip()
+        try:
+            sqlglot.parse_one(candidate, dialect=dialect)
+        except SqlglotError:
+            continue
+        return candidate
+    return text

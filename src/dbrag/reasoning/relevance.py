@@ -1,0 +1,118 @@
+"""How likely a program needs a table: a logistic model over a few plain signs.
+
+p(needed) = 1 / (1 + exp(-w·x)), x the signs below. The weights were fitted by maximum
+likelihood (Newton's method, L2 = 1e-3) on training questions of Spider with
+``bench/selection_weights.py``; they know nothing of any one database.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple, dataclass
+
+from dbrag.index.words import plain_words, split_identifier, stemmed
+from dbrag.retrieval.coverage import question_words
+from dbrag.types import Candidate, Table, TableRef
+
+
+@dataclass(frozen=True, slots=True)
+class Signs:
+    """What is seen of one table, next to the other candidates of its source.
+
+    Attributes:
+        bias: always 1.
+        below_best: score minus the best score in the source (≤ 0).
+        above_median: score minus the source's median score.
+        rank: place by score in the source, from 0, at most 5.
+        first: 1 for the best one.
+        name_share: share of the table's name words that the question says.
+        name_whole: 1 when it says all of them.
+        columns_said: columns all of whose words the question says, at most 3.
+        only_here: question words that no other table of the source knows, at most 3.
+        values: values of the table that the question mentions, at most 3.
+        among: 1 / number of candidates in the source.
+    """
+
+    bias: float
+    below_best: float
+    above_median: float
+    rank: float
+    first: float
+    name_share: float
+    name_whole: float
+    columns_said: float
+    only_here: float
+    values: float
+    among: float
+
+
+WEIGHTS = Signs(
+    bias=-0.37,
+    below_best=0.41,
+    above_median=-0.02,
+    rank=-0.57,
+    first=0.74,
+    name_share=1.12,
+    name_whole=1.27,
+    columns_said=0.28,
+    only_here=1.81,
+    values=0.58,
+    among=0.27,
+)
+
+
+def probabilities(
+    question: str,
+    candidates: Sequence[Candidate],
+    tables: Mapping[TableRef, Table],
+    weights: Signs = WEIGHTS,
+) -> list[float]:
+    """p(needed) of each candidate; all are of one source, best first."""
+    return [
+        _sigmoid(sum(w * x for w, x in zip(astuple(weights), astuple(signs), strict=True)))
+        for signs in signs_of(question, candidates, tables)
+    ]
+
+
+def signs_of(
+    question: str, candidates: Sequence[Candidate], tables: Mapping[TableRef, Table]
+) -> list[Signs]:
+    """The signs of each candidate, in their order."""
+    said = set(question_words(question))
+    scores = [candidate.score for candidate in candidates]
+    median = sorted(scores)[len(scores) // 2] if scores else 0.0
+    names = [_stems(candidate.table.name) for candidate in candidates]
+    columns = [
+        [_stems(column.name) for column in tables[candidate.table].columns]
+        for candidate in candidates
+    ]
+    known = [set().union(*own) for own in columns]
+    found = []
+    for i, candidate in enumerate(candidates):
+        elsewhere = set().union(*(known[j] for j in range(len(known)) if j != i))
+        share = len(names[i] & said) / max(1, len(names[i]))
+        found.append(
+            Signs(
+                bias=1.0,
+                below_best=candidate.score - scores[0],
+                above_median=candidate.score - median,
+                rank=float(min(i, 5)),
+                first=float(i == 0),
+                name_share=share,
+                name_whole=float(share == 1.0),
+                columns_said=float(min(3, sum(bool(own) and own <= said for own in columns[i]))),
+                only_here=float(min(3, len((known[i] & said) - elsewhere))),
+                values=float(min(3, len(candidate.matches))),
+                among=1.0 / len(candidates),
+            )
+        )
+    return found
+
+
+def _stems(text: str) -> set[str]:
+    return set(stemmed(plain_words(split_identifier(text))))
+
+
+def _sigmoid(x: float) -> float:
+    return 1.0 / (1.0 + math.exp(-max(-30.0, min(30.0, x))))

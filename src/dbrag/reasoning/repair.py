@@ -1,0 +1,192 @@
+"""Mending a statement without asking the model again: names and literals.
+
+A small model's commonest slip is the right column with the wrong table's alias;
+the second is a value in another spelling than the data's. Both are certain enough to
+mend by rule, cost no tokens, and every change is told.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+from sqlglot.optimizer.scope import Scope, traverse_scope
+
+from dbrag.types import Table
+
+_NEAR = 0.84
+"""Similarity from which an unknown column is taken for a misspelt one (0..1, difflib)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mended:
+    """The changed statement and each change in words."""
+
+    sql: str
+    changes: tuple[str, ...]
+
+
+Lookup = Callable[[Table, str, str], str | None]
+"""(table, column, value) → the spelling the data has, None if there is none or several."""
+
+
+def mend_names(sql: str, tables: Sequence[Table], dialect: str) -> Mended | None:
+    """Give each unknown column the alias of the one table in scope that has it.
+
+    A column that no table in scope has is renamed to its one near spelling there.
+    None when nothing could be mended.
+    """
+    tree = _parse(sql, dialect)
+    if tree is None:
+        return None
+    by_name = {table.ref.name.casefold(): table for table in tables}
+    changes: list[str] = []
+    for scope in traverse_scope(tree):
+        known = tables_in(scope, by_name)
+        if not known:
+            continue
+        outer = tables_in(scope.parent, by_name) if scope.parent else {}
+        for column in scope.columns:
+            change = _mend_column(column, known, outer, scope)
+            if change:
+                changes.append(change)
+    return Mended(tree.sql(dialect=dialect), tuple(changes)) if changes else None
+
+
+def mend_literals(sql: str, tables: Sequence[Table], dialect: str, lookup: Lookup) -> Mended | None:
+    """Write each compared text as the data spells it, where ``lookup`` knows one spelling."""
+    tree = _parse(sql, dialect)
+    if tree is None:
+        return None
+    by_name = {table.ref.name.casefold(): table for table in tables}
+    changes: list[str] = []
+    for scope in traverse_scope(tree):
+        known = tables_in(scope, by_name)
+        for column, value in _comparisons(scope):
+            table = _owner(column, known)
+            if table is None:
+                continue
+            real = table.column(column.name)
+            spelled = lookup(table, real.name, value.this) if real else None
+            if spelled is not None and spelled != value.this:
+                changes.append(f"{value.this!r} read as {spelled!r}")
+                value.set("this", spelled)
+    return Mended(tree.sql(dialect=dialect), tuple(changes)) if changes else None
+
+
+def _parse(sql: str, dialect: str) -> exp.Expr | None:
+    try:
+        return sqlglot.parse_one(sql, dialect=dialect)
+    except SqlglotError:
+        return None
+
+
+def tables_in(scope: Scope, by_name: dict[str, Table]) -> dict[str, Table]:
+    """alias → table, for the real tables that the scope reads."""
+    found = {}
+    for alias, source in scope.sources.items():
+        if isinstance(source, exp.Table) and source.name.casefold() in by_name:
+            found[alias.casefold()] = by_name[source.name.casefold()]
+    return found
+
+
+def _mend_column(
+    column: exp.Column, known: dict[str, Table], outer: dict[str, Table], scope: Scope
+) -> str | None:
+    alias = column.table.casefold()
+    if alias:
+        if alias in outer and alias not in known:
+            return None
+        if alias in known and known[alias].column(column.name):
+            return None
+        if alias not in known and alias in {name.casefold() for name in scope.sources}:
+            return None  # a CTE or derived table: its columns are not known here
+    elif _is_explained(column, known, outer, scope):
+        return None
+    before = column.sql()
+    homes = [name for name, table in known.items() if table.column(column.name)]
+    if len(homes) == 1:
+        _requalify(column, homes[0], scope)
+        return f"{before} read as {column.sql()}"
+    if homes:
+        return None
+    candidates = {alias: known[alias]} if alias in known else known
+    near = _nearest(column.name, candidates) or _nearest(column.name, known)
+    if near is None:
+        return None
+    home, real = near
+    column.set("this", exp.to_identifier(real, quoted=not re.fullmatch(r"[A-Za-z_]\w*", real)))
+    if alias or len(known) > 1:
+        _requalify(column, home, scope)
+    return f"{before} read as {column.sql()}"
+
+
+def _is_explained(
+    column: exp.Column, known: dict[str, Table], outer: dict[str, Table], scope: Scope
+) -> bool:
+    """An unqualified name that is a column in scope, an alias, or may come from a CTE."""
+    if any(table.column(column.name) for table in (*known.values(), *outer.values())):
+        return True
+    return len(known) < len(scope.sources) or column.name in _aliases(scope)
+
+
+def _requalify(column: exp.Column, alias: str, scope: Scope) -> None:
+    spelled = next(name for name in scope.sources if name.casefold() == alias)
+    column.set("table", exp.to_identifier(spelled))
+
+
+def _aliases(scope: Scope) -> set[str]:
+    expression = scope.expression
+    return {e.alias for e in expression.expressions if isinstance(e, exp.Alias)}
+
+
+def _nearest(name: str, tables: dict[str, Table]) -> tuple[str, str] | None:
+    """The one (alias, column) whose spelling, case and punctuation aside, is near enough."""
+    wanted = _folded(name)
+    scored = []
+    for alias, table in tables.items():
+        for column in table.columns:
+            folded = _folded(column.name)
+            near = 1.0 if folded == wanted else difflib.SequenceMatcher(a=wanted, b=folded).ratio()
+            # "name" for singer.singer_name: the table's own name may be left out
+            if folded == _folded(table.ref.name) + wanted:
+                near = 0.95
+            scored.append((near, alias, column.name))
+    scored.sort(reverse=True)
+    if not scored or scored[0][0] < _NEAR:
+        return None
+    if len(scored) > 1 and scored[1][0] == scored[0][0]:
+        return None
+    return scored[0][1], scored[0][2]
+
+
+def _folded(name: str) -> str:
+    return re.sub(r"[\W_]+", "", name).casefold()
+
+
+def _comparisons(scope: Scope) -> list[tuple[exp.Column, exp.Literal]]:
+    """(column, text literal) of every ``=``, ``<>`` and ``IN`` of the scope's own level."""
+    pairs = []
+    for node in scope.find_all(exp.EQ, exp.NEQ, exp.In):
+        if isinstance(node, exp.In):
+            sides = [(node.this, value) for value in node.expressions]
+        else:
+            sides = [(node.this, node.expression), (node.expression, node.this)]
+        pairs += [
+            (column, value)
+            for column, value in sides
+            if isinstance(column, exp.Column) and isinstance(value, exp.Literal) and value.is_string
+        ]
+    return pairs
+
+
+def _owner(column: exp.Column, known: dict[str, Table]) -> Table | None:
+    if column.table:
+        return known.get(column.table.casefold())
+    homes = [table for table in known.values() if table.column(column.name)]
+    return homes[0] if len(homes) == 1 else None

@@ -1,0 +1,143 @@
+"""Selection: which of the retrieved tables a program gets to see (R*_q of the paper).
+
+No model is asked. A program runs in one source, so first the source is chosen, then in
+it the tables that the question needs by all signs, then the tables that connect them.
+Further table sets, each a plausible reading of its own, serve the later votes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from dbrag.catalog.joins import JoinGraph
+from dbrag.errors import UsageError
+from dbrag.reasoning.relevance import probabilities
+from dbrag.types import Candidate, Catalog, TableRef
+
+
+@dataclass(frozen=True, slots=True)
+class SelectWeights:
+    """How sources are compared and when a table is taken; chosen on Spider's training
+    questions with ``bench/selection_weights.py``.
+
+    Attributes:
+        coverage: weight of the share of the question that a source's names know.
+        values: added when the question mentions a value of the source.
+        needed: a table is taken from this probability on.
+        close: a source this near to the best one (in units of score) is named in a warning.
+        most: tables taken at most, connecting ones included.
+    """
+
+    coverage: float = 5.8
+    values: float = 2.7
+    needed: float = 0.3
+    close: float = 0.7
+    most: int = 5
+
+
+DEFAULT = SelectWeights()
+_OTHER_THRESHOLDS = (0.5, 0.12)
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The tables of one source, further sets to try, and near misses elsewhere."""
+
+    source: str
+    tables: tuple[TableRef, ...]
+    alternatives: tuple[tuple[TableRef, ...], ...]
+    rivals: tuple[TableRef, ...]
+
+
+def select(
+    question: str,
+    candidates: Sequence[Candidate],
+    catalog: Catalog,
+    joins: JoinGraph,
+    coverage: Mapping[str, float],
+    *,
+    only: Sequence[TableRef] = (),
+    weights: SelectWeights = DEFAULT,
+) -> Selection:
+    """Choose a source and tables from ranked candidates (at least one).
+
+    Args:
+        coverage: share of the question that each source's names know, 0..1.
+        only: tables the user named: they are taken as they are.
+
+    Raises:
+        UsageError: the tables the user named lie in several sources.
+    """
+    if only:
+        owners = sorted({ref.source for ref in only})
+        if len(owners) > 1:
+            raise UsageError(
+                f"a program reads one source, but the tables lie in {', '.join(owners)}",
+                f"name tables of one source, or use --exclude; for example --tables {only[0]}",
+            )
+        return Selection(only[0].source, tuple(only), (), ())
+    strengths = source_strengths(candidates, coverage, weights)
+    source = max(strengths, key=lambda name: strengths[name])
+    own = [candidate for candidate in candidates if candidate.table.source == source]
+    chances = probabilities(question, own, catalog.by_ref)
+    ranked = sorted(zip(chances, own, strict=True), key=lambda pair: (-pair[0], -pair[1].score))
+
+    def taken(threshold: float) -> tuple[TableRef, ...]:
+        likely = [c.table for chance, c in ranked if chance >= threshold] or [ranked[0][1].table]
+        return connect(likely[: weights.most], joins, weights)
+
+    chosen = taken(weights.needed)
+    others: list[tuple[TableRef, ...]] = []
+    for tables in map(taken, _OTHER_THRESHOLDS):
+        if all(set(tables) != set(seen) for seen in (chosen, *others)):
+            others.append(tables)
+    return Selection(source, chosen, tuple(others), _rivals(candidates, strengths, source, weights))
+
+
+def source_strengths(
+    candidates: Sequence[Candidate],
+    coverage: Mapping[str, float],
+    weights: SelectWeights = DEFAULT,
+) -> dict[str, float]:
+    """Source → its best table's score + weighted coverage + bonus for mentioned values."""
+    best: dict[str, float] = {}
+    mentioned: set[str] = set()
+    for candidate in candidates:
+        source = candidate.table.source
+        best[source] = max(candidate.score, best.get(source, candidate.score))
+        if candidate.matches:
+            mentioned.add(source)
+    return {
+        source: score
+        + weights.coverage * coverage.get(source, 0.0)
+        + weights.values * (source in mentioned)
+        for source, score in best.items()
+    }
+
+
+def connect(
+    tables: Sequence[TableRef], joins: JoinGraph, weights: SelectWeights = DEFAULT
+) -> tuple[TableRef, ...]:
+    """The tables plus those on the join path between them, best first, at most ``most``."""
+    chosen = list(tables)
+    for edge in joins.path(tuple(tables)):
+        for ref in (edge.left, edge.right):
+            if ref not in chosen and len(chosen) < weights.most:
+                chosen.append(ref)
+    return tuple(chosen)
+
+
+def _rivals(
+    candidates: Sequence[Candidate],
+    strengths: Mapping[str, float],
+    source: str,
+    weights: SelectWeights,
+) -> tuple[TableRef, ...]:
+    """The best table of each other source that comes close, at most three."""
+    found: dict[str, TableRef] = {}
+    for candidate in candidates:
+        other = candidate.table.source
+        if other != source and strengths[other] >= strengths[source] - weights.close:
+            found.setdefault(other, candidate.table)
+    return tuple(found.values())[:3]

@@ -1,0 +1,108 @@
+"""From a model's text to steps and back to one statement."""
+
+from __future__ import annotations
+
+import sqlite3
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dbrag.errors import ExecutionError
+from dbrag.reasoning.program import compose, parse_reply, split
+from dbrag.types import Step
+
+PLAIN = "SELECT name FROM singer WHERE note = 'a;b -- c'"
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        PLAIN,
+        PLAIN + ";",
+        f"```sql\n{PLAIN};\n```",
+        f"```\n{PLAIN}\n```\nThis selects the names.",
+        f"```SQL {PLAIN}```",
+        f"sql\n{PLAIN}",
+        f"Here is the statement with the names:\n\n{PLAIN};\n\nIt selects with care.",
+        f"{PLAIN}\n\nExplanation: SELECT reads rows.",
+        f"{PLAIN};\nSELECT 2;",
+    ],
+)
+def test_one_statement_is_found_whole(reply: str) -> None:
+    (step,) = parse_reply(reply, "sqlite")
+    assert step.sql == PLAIN
+
+
+def test_every_cte_survives_and_becomes_a_step() -> None:
+    reply = (
+        "```sql\nWITH a AS (SELECT 1 AS x), b AS (SELECT x + 1 AS y FROM a)\n"
+        "SELECT y FROM b ORDER BY y\n```"
+    )
+    steps = parse_reply(reply, "sqlite")
+    assert [step.name for step in steps] == ["a", "b", "answer"]
+    rows = sqlite3.connect(":memory:").execute(compose(steps, "sqlite")).fetchall()
+    assert rows == [(2,)]
+
+
+def test_json_steps() -> None:
+    reply = (
+        'Sure: {"steps": [{"name": "s1", "sql": "SELECT 1 AS a;"}, {"sql": "SELECT a FROM s1"}]}'
+    )
+    steps = parse_reply(reply, "sqlite")
+    assert steps == (Step("s1", "SELECT 1 AS a"), Step("step2", "SELECT a FROM s1"))
+    assert sqlite3.connect(":memory:").execute(compose(steps, "sqlite")).fetchall() == [(1,)]
+
+
+def test_a_last_step_keeps_its_own_ctes() -> None:
+    steps = (
+        Step("s1", "SELECT 1 AS a"),
+        Step("answer", "WITH t AS (SELECT a FROM s1) SELECT * FROM t"),
+    )
+    assert sqlite3.connect(":memory:").execute(compose(steps, "sqlite")).fetchall() == [(1,)]
+
+
+def test_recursive_and_renaming_ctes_stay_whole() -> None:
+    for sql in (
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 3) SELECT i FROM n",
+        "WITH n(i) AS (SELECT 7) SELECT i FROM n",
+    ):
+        steps = split(sql, "sqlite")
+        assert len(steps) == 1
+        assert sqlite3.connect(":memory:").execute(compose(steps, "sqlite")).fetchall()
+
+
+@pytest.mark.parametrize(
+    "reply", ["", "I cannot answer that.", "```\nno\n```", "{}", '{"steps": []}']
+)
+def test_a_reply_without_sql_is_an_error_that_shows_it(reply: str) -> None:
+    with pytest.raises(ExecutionError, match="no SQL"):
+        parse_reply(reply, "sqlite")
+
+
+def test_two_steps_of_one_name_are_refused() -> None:
+    steps = (Step("a", "SELECT 1"), Step("A", "SELECT 2"), Step("answer", "SELECT * FROM a"))
+    with pytest.raises(ExecutionError, match="share a name"):
+        compose(steps, "sqlite")
+
+
+@given(st.text(max_size=300))
+def test_any_text_gives_steps_or_one_clear_error(text: str) -> None:
+    try:
+        steps = parse_reply(text, "sqlite")
+    except ExecutionError:
+        return
+    assert steps
+    assert all(step.sql for step in steps)
+
+
+@given(
+    st.text(
+        alphabet=st.characters(exclude_characters="\x00", exclude_categories=["Cs"]), max_size=60
+    )
+)
+def test_a_text_literal_comes_through_unchanged(value: str) -> None:
+    sql = "SELECT '" + value.replace("'", "''") + "' AS v"
+    steps = parse_reply(f"WITH a AS ({sql}) SELECT v FROM a", "sqlite")
+    row = sqlite3.connect(":memory:").execute(compose(steps, "sqlite")).fetchone()
+    assert row == (value,)

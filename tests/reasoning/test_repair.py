@@ -1,0 +1,130 @@
+"""Mending by rule: names and literals."""
+
+from __future__ import annotations
+
+import sqlite3
+
+import pytest
+
+from dbrag.catalog.joins import JoinGraph
+from dbrag.reasoning.missing_join import add_missing_joins
+from dbrag.reasoning.repair import mend_literals, mend_names
+from dbrag.types import Column, ForeignKey, Table, TableRef
+
+
+def table(name: str, *columns: str) -> Table:
+    return Table(TableRef("db", None, name), tuple(Column(c, "TEXT") for c in columns))
+
+
+TABLES = (
+    table("singer", "Singer_ID", "Name", "Country"),
+    table("concert", "Concert_ID", "Concert_Name", "Year"),
+    table("singer_in_concert", "Concert_ID", "Singer_ID"),
+)
+
+
+@pytest.mark.parametrize(
+    ("sql", "expected"),
+    [
+        (
+            "SELECT T2.Country FROM singer AS T1 JOIN singer_in_concert AS T2 "
+            "ON T1.Singer_ID = T2.Singer_ID",
+            "T1.Country",
+        ),
+        ("SELECT T1.Concert_Names FROM concert AS T1", "T1.Concert_Name"),
+        ("SELECT concertname FROM concert", "Concert_Name"),
+        ("SELECT Concert_ID, Nam FROM singer", None),
+        ("SELECT c.Name FROM concert AS c", "c.Concert_Name"),
+    ],
+)
+def test_unknown_columns(sql: str, expected: str | None) -> None:
+    mended = mend_names(sql, TABLES, "sqlite")
+    if expected is None:
+        assert mended is None or "Concert_ID" in mended.sql
+        return
+    assert mended is not None
+    assert expected in mended.sql
+    assert all("read as" in change for change in mended.changes)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT Name, Country FROM singer ORDER BY Name",
+        "SELECT n FROM (SELECT Name AS n FROM singer)",
+        "WITH a AS (SELECT Name AS n FROM singer) SELECT a.n FROM a",
+        "SELECT Name AS n FROM singer ORDER BY n",
+        "SELECT s.Name FROM singer AS s WHERE EXISTS "
+        "(SELECT 1 FROM singer_in_concert AS x WHERE x.Singer_ID = s.Singer_ID)",
+        "SELECT count(*) AS c FROM singer GROUP BY Country HAVING c > 1",
+        "this is not sql at all (",
+    ],
+)
+def test_right_statements_are_left_alone(sql: str) -> None:
+    assert mend_names(sql, TABLES, "sqlite") is None
+
+
+def test_two_homes_are_not_guessed() -> None:
+    sql = "SELECT T3.Singer_ID FROM singer AS T1, singer_in_concert AS T2, concert AS T3"
+    assert mend_names(sql, TABLES, "sqlite") is None
+
+
+def test_literals_take_the_spelling_of_the_data() -> None:
+    def lookup(table: Table, column: str, value: str) -> str | None:
+        return (
+            "France" if (table.ref.name, column, value) == ("singer", "Country", "france") else None
+        )
+
+    sql = "SELECT Name FROM singer AS s WHERE s.Country = 'france' AND s.Name <> 'Bob'"
+    mended = mend_literals(sql, TABLES, "sqlite", lookup)
+    assert mended is not None
+    assert "'France'" in mended.sql
+    assert "'Bob'" in mended.sql
+    assert mended.changes == ("'france' read as 'France'",)
+    within = mend_literals(
+        "SELECT 1 FROM singer WHERE Country IN ('x', 'france')", TABLES, "sqlite", lookup
+    )
+    assert within is not None
+    assert within.changes == ("'france' read as 'France'",)
+    assert (
+        mend_literals("SELECT 1 FROM concert WHERE Year = 'france'", TABLES, "sqlite", lookup)
+        is None
+    )
+
+
+DEPARTMENTS = (
+    Table(
+        TableRef("db", None, "management"),
+        (Column("department_ID", "INT"), Column("head_ID", "INT")),
+        foreign_keys=(
+            ForeignKey(("department_ID",), TableRef("db", None, "department"), ("Department_ID",)),
+        ),
+    ),
+    table("department", "Department_ID", "Name", "Budget"),
+    table("head", "head_ID", "name"),
+)
+
+
+@pytest.mark.parametrize(
+    ("sql", "joined"),
+    [
+        ("SELECT department.Name, COUNT(*) FROM management GROUP BY department_ID", True),
+        ("SELECT Budget FROM management WHERE head_ID = 3", True),
+        ("SELECT department_ID FROM management", False),
+        ("SELECT head.name FROM management", False),  # no known join leads there
+        ("SELECT x.Name FROM management", False),
+        ("SELECT Name FROM (SELECT * FROM management)", False),
+    ],
+)
+def test_a_forgotten_join(sql: str, joined: bool) -> None:
+    mended = add_missing_joins(sql, DEPARTMENTS, JoinGraph.from_tables(DEPARTMENTS), "sqlite")
+    assert (mended is not None) == joined
+    if mended is None:
+        return
+    connection = sqlite3.connect(":memory:")
+    connection.executescript(
+        "CREATE TABLE management (department_ID INT, head_ID INT);"
+        "CREATE TABLE department (Department_ID INT, Name TEXT, Budget TEXT);"
+        "INSERT INTO management VALUES (1, 3); INSERT INTO department VALUES (1, 'Ink', '9');"
+    )
+    assert connection.execute(mended.sql).fetchall() in ([("Ink", 1)], [("9",)])

@@ -1,0 +1,137 @@
+"""Selection without a model, and the refusal of questions that nothing speaks of."""
+
+from __future__ import annotations
+
+import pytest
+
+from dbrag.catalog.joins import JoinGraph
+from dbrag.errors import Unanswerable, UsageError
+from dbrag.reasoning.reasoner import SIMILARITY_FLOOR, check_evidence, plan_votes
+from dbrag.reasoning.relevance import probabilities
+from dbrag.reasoning.select import select
+from dbrag.retrieval.coverage import SourceVocabulary
+from dbrag.types import Candidate, Catalog, Column, ForeignKey, Table, TableRef, ValueMatch
+
+
+def table(source: str, name: str, *columns: str, keys: tuple[ForeignKey, ...] = ()) -> Table:
+    return Table(TableRef(source, None, name), tuple(Column(c) for c in columns), foreign_keys=keys)
+
+
+SINGER = table("pop", "singer", "singer_id", "name", "country")
+CONCERT = table("pop", "concert", "concert_id", "title", "year")
+LINK = table(
+    "pop",
+    "singer_in_concert",
+    "singer_id",
+    "concert_id",
+    keys=(
+        ForeignKey(("singer_id",), SINGER.ref, ("singer_id",)),
+        ForeignKey(("concert_id",), CONCERT.ref, ("concert_id",)),
+    ),
+)
+SCHOOL = table("school", "Highschooler", "id", "name", "grade")
+TABLES = (CONCERT, SINGER, LINK, SCHOOL)
+CATALOG = Catalog(TABLES)
+JOINS = JoinGraph.from_tables(TABLES)
+VOCABULARY = SourceVocabulary(TABLES)
+
+
+def candidates(*scores: tuple[Table, float]) -> list[Candidate]:
+    return [Candidate(t.ref, score) for t, score in scores]
+
+
+def chosen(question: str, *scores: tuple[Table, float]) -> tuple[str, set[str]]:
+    coverage = VOCABULARY.coverage(question)
+    selection = select(question, candidates(*scores), CATALOG, JOINS, coverage)
+    return selection.source, {ref.name for ref in selection.tables}
+
+
+def test_the_table_between_two_needed_ones_is_taken_along() -> None:
+    question = "Which singer of each country sang in a concert titled Summer in which year?"
+    source, names = chosen(question, (SINGER, 3.0), (CONCERT, 2.9), (LINK, 0.1))
+    assert source == "pop"
+    assert names == {"singer", "concert", "singer_in_concert"}
+
+
+def test_one_table_alone_where_the_question_speaks_of_one() -> None:
+    assert chosen("What are the countries of all singers?", (SINGER, 3.0), (CONCERT, 0.5)) == (
+        "pop",
+        {"singer"},
+    )
+
+
+def test_a_source_that_knows_the_words_beats_a_nearer_table() -> None:
+    question = "How many high schoolers are in each grade?"
+    assert chosen(question, (SINGER, 2.2), (SCHOOL, 2.0))[0] == "school"
+
+
+def test_coverage_is_a_share() -> None:
+    coverage = VOCABULARY.coverage("the grade of high schoolers")
+    assert coverage["school"] == pytest.approx(1.0)
+    assert coverage["pop"] == 0.0
+    assert VOCABULARY.coverage("") == {"pop": 0.0, "school": 0.0}
+
+
+def test_a_close_table_of_another_source_is_named() -> None:
+    coverage = {"pop": 0.5, "school": 0.5}
+    found = candidates((SINGER, 2.0), (SCHOOL, 1.9))
+    selection = select("names", found, CATALOG, JOINS, coverage)
+    assert selection.rivals == (SCHOOL.ref,)
+
+
+def test_tables_named_by_the_user_are_taken_as_they_are() -> None:
+    found = candidates((SINGER, 2.0), (SCHOOL, 1.9))
+    selection = select("names", found, CATALOG, JOINS, {}, only=[SCHOOL.ref])
+    assert selection.tables == (SCHOOL.ref,)
+    assert selection.alternatives == ()
+
+
+def test_tables_of_two_sources_are_refused() -> None:
+    found = candidates((SINGER, 2.0), (SCHOOL, 1.9))
+    with pytest.raises(UsageError, match="pop, school"):
+        select("names", found, CATALOG, JOINS, {}, only=[SCHOOL.ref, SINGER.ref])
+
+
+def test_a_mentioned_value_makes_a_table_likelier() -> None:
+    plain = candidates((SINGER, 2.0), (CONCERT, 1.9))
+    with_value = [
+        plain[0],
+        Candidate(CONCERT.ref, 1.9, matches=(ValueMatch("title", "Super bootcamp"),)),
+    ]
+    question = "Who sang at Super bootcamp?"
+    before = probabilities(question, plain, CATALOG.by_ref)
+    after = probabilities(question, with_value, CATALOG.by_ref)
+    assert after[1] > before[1]
+    assert all(0 < p < 1 for p in after)
+
+
+def test_votes_are_planned_greedy_first() -> None:
+    coverage = {"pop": 1.0}
+    found = candidates((SINGER, 3.0), (CONCERT, 2.9), (LINK, 2.0))
+    selection = select("singers of the concert", found, CATALOG, JOINS, coverage)
+    variants = plan_votes(selection, 5)
+    assert len(variants) == 5
+    assert (variants[0].tables, variants[0].temperature) == (selection.tables, 0.0)
+    assert len({(v.tables, v.temperature, v.seed) for v in variants}) == 5
+
+
+@pytest.mark.parametrize(
+    ("similarity", "matches", "encoder", "refused"),
+    [
+        (0.1, (), next(iter(SIMILARITY_FLOOR)), True),
+        (0.1, (ValueMatch("name", "Ann"),), next(iter(SIMILARITY_FLOOR)), False),
+        (0.9, (), next(iter(SIMILARITY_FLOOR)), False),
+        (0.1, (), "another encoder", False),
+    ],
+)
+def test_a_question_that_nothing_speaks_of(
+    similarity: float, matches: tuple[ValueMatch, ...], encoder: str, refused: bool
+) -> None:
+    found = [Candidate(SINGER.ref, 1.0, matches=matches, similarity=similarity)]
+    if not refused:
+        check_evidence(found, encoder)
+        return
+    with pytest.raises(Unanswerable, match=r"pop\.singer"):
+        check_evidence(found, encoder)
+    with pytest.raises(Unanswerable):
+        check_evidence([], encoder)
