@@ -1,0 +1,463 @@
+"""``Database``: the façade, and Figure 1 of the paper in code.
+
+sources → index (tables, rows, values) → coarse ranking → selection → program
+→ votes → Answer. Everything that dbrag does starts in one of the methods here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from dbrag import scope
+from dbrag.errors import DbragError, SourceNotFound, UsageError
+from dbrag.execution import guard
+from dbrag.execution.run import run
+from dbrag.index import build, manifest, store
+from dbrag.reasoning.reasoner import Reasoner
+from dbrag.retrieval import coarse
+from dbrag.retrieval.coverage import SourceVocabulary
+from dbrag.settings import Settings, load_settings
+from dbrag.sources import open_sources
+from dbrag.types import (
+    SCHEMA_VERSION,
+    Answer,
+    AnswerWarning,
+    Candidate,
+    Execution,
+    IndexReport,
+    Program,
+    SearchResult,
+    Step,
+    Table,
+)
+
+if TYPE_CHECKING:
+    from dbrag.models.base import ChatModel, Embedder
+    from dbrag.sources.base import SkippedSource, Source
+
+MAX_QUESTION_CHARS = 20_000
+"""A longer question is refused rather than cut: no model here could read it whole."""
+
+Listener = Callable[[Mapping[str, Any]], None]
+
+
+def connect(
+    *sources: str | Path,
+    index: str | Path | None = None,
+    model: str | None = None,
+    settings: Settings | None = None,
+    chat_model: ChatModel | None = None,
+    embedder: Embedder | None = None,
+    **arguments: Any,
+) -> Database:
+    """Open sources for questions; nothing is indexed or loaded before it is needed.
+
+    Args:
+        sources: paths, folders, SQLAlchemy URLs, or ``name=…`` of them; none means the
+            ``sources`` of ``dbrag.toml``, or all that the given index holds.
+        index: folder of the index; default: one per set of sources in the user's cache.
+        model: chat model as ``provider:name``.
+        settings: complete settings; default: arguments, ``DBRAG_*``, ``dbrag.toml``.
+        chat_model: an object to use instead of loading ``model``.
+        embedder: an object to use instead of loading the encoder.
+        arguments: any field of :class:`dbrag.Settings`.
+
+    Raises:
+        UsageError: unknown or wrong settings, or no source at all.
+        SourceError: a source that cannot be opened.
+    """
+    given = {
+        **arguments,
+        "sources": tuple(str(source) for source in sources),
+        "index": None if index is None else str(index),
+        "model": model,
+    }
+    if settings is None:
+        settings = load_settings(given)
+    else:
+        from dataclasses import replace
+
+        settings = replace(settings, **{k: v for k, v in given.items() if v not in (None, ())})
+    return Database(settings, chat_model=chat_model, embedder=embedder)
+
+
+class Database:
+    """Sources with their index, ready for questions. Use :func:`connect` to make one.
+
+    Not thread-safe for writing (``index``); ``search``, ``ask`` and ``sql`` may be
+    called from several threads.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        chat_model: ChatModel | None = None,
+        embedder: Embedder | None = None,
+    ) -> None:
+        self.settings = settings
+        self._chat_model = chat_model
+        self._embedder = embedder
+        self._index: store.Index | None = None
+        self._vocabulary: SourceVocabulary | None = None
+        self.sources: tuple[Source, ...]
+        self.skipped: tuple[SkippedSource, ...]
+        specs = settings.sources or _indexed_sources(settings)
+        opened, skipped = open_sources(specs)
+        self.sources, self.skipped = tuple(opened), tuple(skipped)
+        self.index_dir = _index_dir(settings, specs)
+
+    # ---- the stages -------------------------------------------------------------
+
+    def index(
+        self, progress: Callable[[build.Progress], None] | None = None, force: bool = False
+    ) -> IndexReport:
+        """Read, profile and index whatever is new or changed; switch to it atomically.
+
+        Args:
+            progress: called now and then with the state of the run.
+            force: redo everything, also what is unchanged or damaged.
+
+        Raises:
+            IndexLocked: another process is indexing here.
+            IndexUnusable: the folder cannot be written (a full disk, for one).
+        """
+        self._close_index()
+        return build.build_index(
+            self.index_dir,
+            self.sources,
+            embedder=self.embedder,
+            settings=self.settings,
+            skipped=self.skipped,
+            progress=progress,
+            force=force,
+        )
+
+    def search(
+        self,
+        question: str,
+        top: int | None = None,
+        k: int | None = None,
+        tables: Sequence[str] = (),
+        exclude: Sequence[str] = (),
+        on_event: Listener | None = None,
+    ) -> SearchResult:
+        """Rank the tables for a question; no language model is asked.
+
+        Args:
+            top: candidates returned.
+            k: tables kept by the coarse ranking.
+            tables: consider only these; ``exclude``: never these.
+
+        Raises:
+            UsageError: an empty question, an unknown or ambiguous table name.
+        """
+        started = time.perf_counter()
+        question = _checked_question(question)
+        index = self._fresh_index(on_event)
+        candidates = self._candidates(index, question, k, tables, exclude)
+        return SearchResult(
+            question=question,
+            candidates=tuple(candidates[: top or self.settings.top]),
+            seconds=time.perf_counter() - started,
+            warnings=self._source_warnings(),
+        )
+
+    def ask(
+        self,
+        question: str,
+        votes: int | None = None,
+        tables: Sequence[str] = (),
+        exclude: Sequence[str] = (),
+        dry_run: bool = False,
+        max_rows: int | None = None,
+        on_event: Listener | None = None,
+    ) -> Answer:
+        """Answer a question: retrieve, select, write and run programs, vote.
+
+        Mistakes of the caller raise; whatever goes wrong later is told in the
+        answer's ``status``, ``error`` and ``exit_code``.
+
+        Args:
+            votes: programs voted on; 1 means one program without a vote.
+            tables: use only these tables; ``exclude``: never these.
+            dry_run: write and check the program, do not run it.
+            max_rows: rows in ``to_dict()``; never limits what is computed.
+            on_event: called with each entry of the trace as it arises.
+
+        Raises:
+            UsageError: an empty or too long question, an unknown table name.
+            ModelError: the model cannot be loaded.
+        """
+        started = time.perf_counter()
+        question = _checked_question(question)
+        index = self._fresh_index(on_event)
+        candidates = self._candidates(index, question, None, tables, exclude)
+        retrieve_s = time.perf_counter() - started
+        reasoner = Reasoner(
+            index=index,
+            sources={source.name: source for source in self.sources},
+            model=self.chat_model,
+            settings=self.settings,
+            vocabulary=self._source_vocabulary(index),
+            listener=on_event,
+        )
+        chosen = tuple(scope.resolve(index.catalog, name) for name in tables)
+        return reasoner.answer(
+            question,
+            candidates,
+            only=chosen,
+            votes=votes or self.settings.votes,
+            dry_run=dry_run,
+            max_rows=self.settings.max_rows if max_rows is None else max_rows,
+            retrieve_s=retrieve_s,
+            warnings=self._source_warnings(),
+        )
+
+    def sql(self, statement: str, max_rows: int | None = None) -> Answer:
+        """Run one statement through the guard and the limits, read-only.
+
+        Raises:
+            Refused: the guard does not admit it.
+            UnknownName: a table or column that does not exist.
+            LimitReached: time, memory or rows.
+            UsageError: several sources could run it.
+        """
+        started = time.perf_counter()
+        source, admitted = self._admit_anywhere(statement)
+        execution = self._run(source, admitted.sql)
+        return Answer(
+            question=statement,
+            status="answered",
+            text="",
+            execution=execution,
+            program=Program(
+                steps=(Step("answer", admitted.sql),),
+                sql=admitted.sql,
+                dialect=source.dialect,
+                tables=admitted.tables,
+            ),
+            tables=admitted.tables,
+            votes_requested=0,
+            warnings=self._source_warnings(),
+            seconds={
+                "total": time.perf_counter() - started,
+                "retrieve": 0.0,
+                "reason": 0.0,
+                "execute": execution.seconds,
+            },
+            tokens={"prompt": 0, "cached": 0, "completion": 0},
+            max_rows=self.settings.max_rows if max_rows is None else max_rows,
+        )
+
+    def run_sql(self, source_name: str, statement: str) -> Execution:
+        """Run one statement on the named source, guarded and limited, for evaluation."""
+        source = self.source(source_name)
+        admitted = guard.admit(statement, source.dialect, self._tables_of(source))
+        return self._run(source, admitted.sql)
+
+    # ---- the index --------------------------------------------------------------
+
+    def drop(self, name: str) -> None:
+        """Remove one source from the index (the source itself is not touched)."""
+        self._close_index()
+        build.drop_source(self.index_dir, name)
+
+    def status(self) -> dict[str, Any]:
+        """What is indexed, how old, how big, what is stale or sampled; JSON-ready."""
+        return {
+            "schema": SCHEMA_VERSION,
+            "index": str(self.index_dir),
+            **store.describe(self.index_dir, self.sources, self.skipped),
+        }
+
+    def source(self, name: str) -> Source:
+        """The open source of that name.
+
+        Raises:
+            SourceNotFound: there is none.
+        """
+        for source in self.sources:
+            if source.name == name:
+                return source
+        known = ", ".join(source.name for source in self.sources[:10])
+        raise SourceNotFound(f"no source is named {name!r}", f"known sources: {known}")
+
+    def opened_index(self, on_event: Listener | None = None) -> store.Index:
+        """The index, built or refreshed first where sources are new or changed."""
+        return self._fresh_index(on_event)
+
+    def embedder(self) -> Embedder:
+        """The text encoder, loaded on first use.
+
+        Raises:
+            ModelError: its weights are missing or damaged.
+        """
+        if self._embedder is None:
+            from dbrag.models.embed import load_embedder
+
+            self._embedder = load_embedder(self.settings)
+        return self._embedder
+
+    def chat_model(self) -> ChatModel:
+        """The chat model, loaded on first use; a local one is shared by the process.
+
+        Raises:
+            ModelError: weights, an extra or a key is missing, or memory.
+        """
+        if self._chat_model is None:
+            from dbrag.models.load import load_chat_model
+
+            self._chat_model = load_chat_model(self.settings.model, self.settings)
+        return self._chat_model
+
+    # ---- life -------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Close connections and the index; the process-wide local model stays loaded."""
+        self._close_index()
+        for source in self.sources:
+            source.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    # ---- helpers ----------------------------------------------------------------
+
+    def _fresh_index(self, on_event: Listener | None) -> store.Index:
+        stale = manifest.stale_sources(manifest.read_manifest(self.index_dir), self.sources)
+        if stale:
+            if on_event:
+                on_event(
+                    {
+                        "stage": "index",
+                        "sources": [{"name": name, "reason": reason} for name, reason in stale],
+                    }
+                )
+            self.index()
+        if self._index is None:
+            self._index = store.open_index(self.index_dir, self._encoder_sha256)
+        return self._index
+
+    def _source_vocabulary(self, index: store.Index) -> SourceVocabulary:
+        if self._vocabulary is None:
+            names = {source.name for source in self.sources}
+            self._vocabulary = SourceVocabulary(
+                [table for table in index.catalog.tables if table.ref.source in names]
+            )
+        return self._vocabulary
+
+    def _candidates(
+        self,
+        index: store.Index,
+        question: str,
+        k: int | None,
+        tables: Sequence[str],
+        exclude: Sequence[str],
+    ) -> list[Candidate]:
+        names = {source.name for source in self.sources}
+        only = {scope.resolve(index.catalog, name) for name in tables}
+        never = {scope.resolve(index.catalog, name) for name in exclude}
+        if only & never:
+            both = ", ".join(sorted(str(ref) for ref in only & never))
+            raise UsageError(f"asked to use and to exclude the same tables: {both}")
+        allowed = [
+            table.ref
+            for table in index.catalog.tables
+            if table.ref.source in names
+            and (not only or table.ref in only)
+            and table.ref not in never
+        ]
+        return coarse.rank(index, self.embedder(), question, k=k or self.settings.k, tables=allowed)
+
+    def _admit_anywhere(self, statement: str) -> tuple[Source, guard.Admitted]:
+        admitted: list[tuple[Source, guard.Admitted]] = []
+        first_error: DbragError | None = None
+        for source in self.sources:
+            try:
+                tables = self._tables_of(source)
+                admitted.append((source, guard.admit(statement, source.dialect, tables)))
+            except DbragError as error:
+                first_error = first_error or error
+        if len(admitted) > 1:
+            names = ", ".join(sorted(source.name for source, _ in admitted))
+            raise UsageError(
+                f"{len(admitted)} sources could run this statement: {names}",
+                "name one with --source, or write source.table",
+            )
+        if not admitted:
+            raise first_error or SourceNotFound("no source is open", "add -s PATH")
+        return admitted[0]
+
+    def _tables_of(self, source: Source) -> Sequence[Table]:
+        return scope.reflected(source)
+
+    def _run(self, source: Source, sql: str) -> Execution:
+        return run(
+            source,
+            sql,
+            timeout_s=self.settings.timeout_s,
+            max_rows=self.settings.max_result_rows,
+            max_mb=self.settings.max_result_mb,
+        )
+
+    def _source_warnings(self) -> tuple[AnswerWarning, ...]:
+        return tuple(
+            AnswerWarning("source_skipped", f"{skipped.name} was skipped: {skipped.reason}")
+            for skipped in self.skipped
+        )
+
+    def _encoder_sha256(self) -> str:
+        return self.embedder().sha256
+
+    def _close_index(self) -> None:
+        if self._index is not None:
+            self._index.close()
+            self._index = None
+            self._vocabulary = None
+
+
+def _checked_question(question: str) -> str:
+    text = question.strip()
+    if not text:
+        raise UsageError("the question is empty", 'dbrag ask "How many customers are there?" -s …')
+    if len(text) > MAX_QUESTION_CHARS:
+        raise UsageError(
+            f"the question has {len(text):,} characters; at most {MAX_QUESTION_CHARS:,} are read",
+            "shorten it; data belongs into a table, not into the question",
+        )
+    return text
+
+
+def _index_dir(settings: Settings, specs: Sequence[str]) -> Path:
+    """The given folder, or one in the cache that depends on the set of sources only."""
+    if settings.index:
+        return Path(settings.index).expanduser()
+    identities = sorted(scope.identity(spec) for spec in specs)
+    key = hashlib.sha256("\n".join(identities).encode()).hexdigest()[:16]
+    return settings.cache_dir / "indexes" / key
+
+
+def _indexed_sources(settings: Settings) -> tuple[str, ...]:
+    """The sources that a given index holds, for commands without ``--source``."""
+    if settings.index:
+        found = manifest.read_manifest(Path(settings.index).expanduser())
+        if found is not None and found.sources:
+            return tuple(dict.fromkeys(scope.spec_of(entry) for entry in found.sources))
+    raise UsageError(
+        "no source is given",
+        'add -s PATH (a database file or a folder), or sources = ["…"] to dbrag.toml',
+    )

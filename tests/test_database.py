@@ -1,0 +1,237 @@
+"""The whole way of a question over a real SQLite file, with a scripted model."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import dbrag
+from dbrag.errors import ExecutionError, Refused, SourceError, UnknownName, UsageError
+from dbrag.models.testing import FunctionModel, HashEmbedder, ScriptedModel
+
+
+def connect(path: Path, *replies: str, **arguments: Any) -> dbrag.Database:
+    return dbrag.connect(
+        path, chat_model=ScriptedModel(list(replies)), embedder=HashEmbedder(), **arguments
+    )
+
+
+def test_a_right_program_is_answered_by_the_engine(small_shop: Path) -> None:
+    with connect(small_shop, "SELECT COUNT(*) AS n FROM customers", votes=1) as db:
+        answer = db.ask("How many customers are there?")
+    assert answer.status == "answered"
+    assert answer.execution is not None
+    assert answer.execution.rows == ((3,),)
+    assert answer.text == "3"
+    assert answer.agreement is None
+    assert [str(ref) for ref in answer.tables] == ["small shop.customers"]
+    assert answer.table is not None
+    assert answer.table.to_pydict() == {"n": [3]}
+    assert answer.to_pandas()["n"].tolist() == [3]
+    assert set(answer.seconds) == {"total", "retrieve", "reason", "execute"}
+
+
+def test_the_json_has_every_key_of_the_contract(small_shop: Path) -> None:
+    with connect(small_shop, "SELECT * FROM customers", votes=1, max_rows=2) as db:
+        data = db.ask("List all customers").to_dict()
+    assert list(data) == [
+        "schema", "question", "status", "columns", "rows", "row_count", "truncated", "text",
+        "steps", "sql", "dialect", "tables", "agreement", "votes", "warnings", "error",
+        "seconds", "tokens", "model",
+    ]  # fmt: skip
+    assert (data["row_count"], len(data["rows"]), data["truncated"]) == (3, 2, True)
+    json.dumps(data)
+
+
+def test_an_unknown_column_goes_back_to_the_model_with_the_nearest(small_shop: Path) -> None:
+    db = connect(
+        small_shop,
+        "SELECT title FROM customers",
+        "```sql\nSELECT name FROM customers ORDER BY name;\n```",
+        votes=1,
+    )
+    with db:
+        answer = db.ask("What are the names of the customers?")
+        (second,) = db.chat_model().prompts[1:]  # type: ignore[attr-defined]
+    assert answer.status == "answered"
+    assert "title" in second.turns[-1][1]
+    assert answer.execution is not None
+    assert len(answer.execution.rows) == 3
+
+
+def test_a_wrong_alias_and_another_spelling_are_mended_and_told(small_shop: Path) -> None:
+    sql = (
+        "SELECT T2.name FROM customers AS T1 JOIN orders AS T2 "
+        "ON T1.customer_id = T2.customer_id WHERE T1.city = 'lisbon' LIMIT 1"
+    )
+    with connect(small_shop, sql, votes=1) as db:
+        answer = db.ask("Which customer from lisbon has an order?")
+    assert answer.execution is not None
+    assert answer.execution.rows == (("Anna Costa",),)
+    told = [warning.message for warning in answer.warnings if warning.code == "mended"]
+    assert told
+    assert "'lisbon' read as 'Lisbon'" in told[0]
+
+
+def test_no_row_stays_no_row(small_shop: Path) -> None:
+    sql = "SELECT name FROM customers WHERE city = 'Atlantis'"
+    with connect(small_shop, sql, sql, votes=1) as db:
+        answer = db.ask("Which customers live in Atlantis?")
+    assert answer.status == "answered"
+    assert answer.text == "No row matches."
+    assert answer.to_dict()["rows"] == []
+    assert "empty_result" in [warning.code for warning in answer.warnings]
+
+
+def test_votes_stop_when_decided_and_agreement_is_told(small_shop: Path) -> None:
+    count = "SELECT COUNT(*) FROM customers"
+    with connect(small_shop, count, "SELECT COUNT(name) FROM customers", votes=3) as db:
+        answer = db.ask("How many customers are there?")
+    assert (answer.votes_requested, answer.votes_valid, answer.agreement) == (3, 2, 1.0)
+
+
+def test_a_split_vote_is_told(small_shop: Path) -> None:
+    replies = ["SELECT 1 FROM customers", "SELECT name FROM customers", "SELECT city FROM customers"]
+    with connect(small_shop, *replies, votes=3) as db:
+        answer = db.ask("List the customers")
+    assert answer.agreement == pytest.approx(1 / 3)
+    assert "votes_split" in [warning.code for warning in answer.warnings]
+    assert "do not agree" in answer.text
+
+
+def test_a_program_that_never_runs_is_a_failure_not_an_answer(small_shop: Path) -> None:
+    model = FunctionModel(lambda prompt: f"SELECT nothing{len(prompt.turns)} FROM customers")
+    with dbrag.connect(small_shop, chat_model=model, embedder=HashEmbedder(), votes=1) as db:
+        answer = db.ask("How many customers are there?")
+    assert answer.status == "failed"
+    assert answer.exit_code == 1
+    assert answer.error is not None
+    assert answer.error["code"] == "unknown_name"
+    assert answer.to_dict()["rows"] == []
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "DROP TABLE customers",
+        "DELETE FROM customers",
+        "SELECT 1; DELETE FROM customers",
+        "WITH d AS (DELETE FROM customers RETURNING *) SELECT * FROM d",
+        "PRAGMA writable_schema = 1",
+        "ATTACH DATABASE 'x.db' AS x",
+        "SELECT load_extension('x')",
+    ],
+)
+def test_a_hijacked_model_changes_nothing(small_shop: Path, reply: str) -> None:
+    before = hashlib.sha256(small_shop.read_bytes()).hexdigest()
+    files = sorted(small_shop.parent.iterdir())
+    model = FunctionModel(lambda _: reply)
+    with dbrag.connect(small_shop, chat_model=model, embedder=HashEmbedder(), votes=1) as db:
+        answer = db.ask("Remove all customers")
+    assert answer.status in ("failed", "answered")
+    if answer.status == "answered":
+        assert answer.sql is not None
+        assert "DELETE" not in answer.sql
+    assert hashlib.sha256(small_shop.read_bytes()).hexdigest() == before
+    assert [p for p in sorted(small_shop.parent.iterdir()) if p not in files] in (
+        [],
+        [small_shop.parent / "cache"],
+    )
+
+
+def test_dry_run_writes_a_program_and_runs_nothing(small_shop: Path) -> None:
+    with connect(small_shop, "SELECT COUNT(*) FROM customers") as db:
+        answer = db.ask("How many customers?", dry_run=True)
+    assert answer.execution is None
+    assert answer.sql == "SELECT COUNT(*) FROM customers"
+    assert answer.status == "answered"
+
+
+def test_tables_and_exclude(small_shop: Path) -> None:
+    with connect(small_shop, "SELECT COUNT(*) FROM orders", votes=1) as db:
+        db.ask("How many customers?", tables=["orders"])
+        (prompt,) = db.chat_model().prompts  # type: ignore[attr-defined]
+        assert "CREATE TABLE orders" in prompt.context
+        assert "CREATE TABLE customers" not in prompt.context
+        found = db.search("How many customers?", exclude=["customers"])
+        assert "customers" not in [candidate.table.name for candidate in found.candidates]
+        with pytest.raises(UsageError, match="no table 'custmers'") as error:
+            db.search("x", tables=["custmers"])
+        assert "customers" in error.value.hint
+
+
+def test_a_changed_source_is_indexed_again_before_the_answer(small_shop: Path) -> None:
+    events: list[Any] = []
+    replies = ["SELECT COUNT(*) FROM customers", "SELECT COUNT(*) FROM suppliers"]
+    with connect(small_shop, *replies, votes=1) as db:
+        db.ask("How many customers?", on_event=events.append)
+        assert events[0]["stage"] == "index"
+        with closing(sqlite3.connect(small_shop)) as connection:
+            connection.execute("CREATE TABLE suppliers (supplier_id INTEGER, name TEXT)")
+            connection.execute("INSERT INTO suppliers VALUES (1, 'Ann')")
+            connection.commit()
+        events.clear()
+        answer = db.ask("How many suppliers are there?", on_event=events.append)
+    assert events[0]["stage"] == "index"
+    assert answer.execution is not None
+    assert answer.execution.rows == ((1,),)
+
+
+def test_sql_goes_through_the_guard(small_shop: Path) -> None:
+    with connect(small_shop) as db:
+        assert db.sql("SELECT COUNT(*) FROM customers").to_dict()["rows"] == [[3]]
+        with pytest.raises(Refused):
+            db.sql("DELETE FROM customers")
+        with pytest.raises(UnknownName):
+            db.sql("SELECT x FROM customers")
+        with pytest.raises(ExecutionError):
+            db.sql("SELECT * FROM nothing")
+
+
+@pytest.mark.parametrize("question", ["", "  \n"])
+def test_an_empty_question_is_refused(small_shop: Path, question: str) -> None:
+    with connect(small_shop) as db, pytest.raises(UsageError, match="empty"):
+        db.ask(question)
+
+
+def test_a_question_of_100_000_characters_is_refused_with_its_size(small_shop: Path) -> None:
+    with connect(small_shop) as db, pytest.raises(UsageError, match="100,000 characters"):
+        db.ask("a" * 100_000)
+
+
+def test_an_empty_database_is_unanswerable(tmp_path: Path) -> None:
+    path = tmp_path / "empty.db"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("VACUUM")
+    with connect(path) as db:
+        answer = db.ask("How many customers?")
+    assert (answer.status, answer.exit_code) == ("unanswerable", 4)
+
+
+def test_no_source_and_a_missing_one(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no source"):
+        dbrag.connect()
+    with pytest.raises(SourceError, match="missing"):
+        dbrag.connect(tmp_path / "missing.db")
+
+
+def test_it_works_inside_a_running_event_loop(small_shop: Path) -> None:
+    async def notebook() -> dbrag.Answer:
+        with connect(small_shop, "SELECT COUNT(*) FROM customers", votes=1) as db:
+            return db.ask("How many customers?")
+
+    assert asyncio.run(notebook()).status == "answered"
+
+
+def test_a_remote_model_is_told(small_shop: Path) -> None:
+    model = FunctionModel(lambda _: "SELECT 1 FROM customers", remote=True)
+    with dbrag.connect(small_shop, chat_model=model, embedder=HashEmbedder(), votes=1) as db:
+        answer = db.ask("Anything?")
+    assert "remote_model" in [warning.code for warning in answer.warnings]
