@@ -1,0 +1,52 @@
+"""Tables of finished runs: ``summary RUN…``, ``compare A B``, ``publish RUN TARGET``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from dbrag.errors import DbragError
+from dbrag.evaluation.compare import compare
+from dbrag.evaluation.records import read_summary, write_slim
+from dbrag.evaluation.report import comparison_table, summary_table
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run one of the commands; the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    summary = commands.add_parser("summary", help="summaries side by side")
+    summary.add_argument("runs", nargs="+", type=Path)
+    paired = commands.add_parser("compare", help="two runs, paired by question")
+    paired.add_argument("a", type=Path)
+    paired.add_argument("b", type=Path)
+    paired.add_argument("--questions", action="store_true", help="also list wins and losses")
+    publish = commands.add_parser("publish", help="ids and scores only, for the repository")
+    publish.add_argument("run", type=Path)
+    publish.add_argument("target", type=Path)
+    given = parser.parse_args(arguments)
+    try:
+        if given.command == "summary":
+            print(summary_table({run.stem: read_summary(run) for run in given.runs}), end="")
+        elif given.command == "compare":
+            _compare(given.a, given.b, given.questions)
+        else:
+            write_slim(given.run, given.target)
+    except DbragError as error:
+        print(f"{error.message}. {error.hint}".rstrip(), file=sys.stderr)
+        return error.exit_code
+    return 0
+
+
+def _compare(a: Path, b: Path, questions: bool) -> None:
+    comparisons = compare(a, b)
+    print(comparison_table(comparisons, a.stem, b.stem), end="")
+    if questions:
+        for comparison in comparisons:
+            print(f"\n{comparison.metric}: {b.stem} wins {', '.join(comparison.wins) or '–'}")
+            print(f"{comparison.metric}: {b.stem} loses {', '.join(comparison.losses) or '–'}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Other people's ways, so that a figure always has something to stand beside."""

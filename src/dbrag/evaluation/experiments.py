@@ -1,0 +1,372 @@
+"""Runs: every question through a method, scored, recorded, summarised.
+
+``run_eval`` is ``dbrag eval``; ``evaluate_retrieval`` and ``evaluate_answers`` are the
+two kinds of run on a database that is already open.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dbrag.errors import (
+    DbragError,
+    EncoderMismatch,
+    IndexLocked,
+    IndexUnusable,
+    ModelNotInstalled,
+    UsageError,
+    WeightsError,
+)
+from dbrag.evaluation import datasets, methods
+from dbrag.evaluation.datasets import GoldAnswer, Question
+from dbrag.evaluation.metrics import ANSWER_METRICS, retrieval_metrics
+from dbrag.evaluation.records import RunFolder
+from dbrag.evaluation.summary import summarise
+
+if TYPE_CHECKING:
+    from dbrag.database import Database
+    from dbrag.evaluation.methods import AnswerMethod, Prediction, RetrievalMethod
+    from dbrag.models.base import ChatModel, Embedder
+    from dbrag.settings import Settings
+    from dbrag.types import TableRef
+
+OnRecord = Callable[[int, int, Mapping[str, Any]], None]
+"""Called with (questions done, questions in all, the record just written)."""
+
+RETRIEVAL_DEPTH = 50
+
+# With one of these no question can be answered: the set-up is wrong, not the method.
+_FATAL = (ModelNotInstalled, WeightsError, IndexUnusable, IndexLocked, EncoderMismatch)
+_FATAL_CODES = {error.code: error for error in _FATAL}
+# Where things lie and how much is printed; what is left decides what comes out.
+_PLACES = ("sources", "index", "cache", "max_rows", "offline")
+
+
+def evaluate_retrieval(
+    rank: RetrievalMethod,
+    questions: Sequence[Question],
+    *,
+    out: Path,
+    config: Mapping[str, Any],
+    resume: bool = False,
+    k: int = RETRIEVAL_DEPTH,
+    identity: Mapping[str, Any] | None = None,
+    on_record: OnRecord | None = None,
+) -> dict[str, Any]:
+    """Rank tables for every question; returns and writes the summary.
+
+    A question that fails scores 0 and stays in the denominator.
+
+    Args:
+        rank: a method of :data:`methods.RETRIEVAL_METHODS`, made with its tools.
+        config: what makes two runs the same run; ``k`` is added to it.
+        k: depth of the rankings.
+
+    Raises:
+        UsageError: the folder cannot be used (see :class:`RunFolder`).
+        ModelError, IndexUnusable: the set-up is wrong, so every question would fail.
+    """
+    metrics = retrieval_metrics(k)
+
+    def score(question: Question) -> dict[str, Any]:
+        ranked = [str(table) for table in rank(question.question, k)]
+        gold = [str(table) for table in question.tables]
+        return {
+            "prediction": {"tables": ranked},
+            "scores": {str(metric): metric(gold, ranked) for metric in metrics},
+        }
+
+    return _run(
+        questions,
+        score,
+        metrics=[str(metric) for metric in metrics],
+        out=out,
+        config={"task": "retrieval", **config, "k": k},
+        resume=resume,
+        identity=identity,
+        on_record=on_record,
+    )
+
+
+def evaluate_answers(
+    answer: AnswerMethod,
+    questions: Sequence[Question],
+    *,
+    out: Path,
+    config: Mapping[str, Any],
+    resume: bool = False,
+    gold_failures: Mapping[str, str] | None = None,
+    identity: Mapping[str, Any] | None = None,
+    on_record: OnRecord | None = None,
+) -> dict[str, Any]:
+    """Answer every question; returns and writes the summary.
+
+    A question that fails, times out, or whose gold SQL fails scores 0 and stays in the
+    denominator. Besides the answer metrics, ``RightSource`` and ``RightTables`` tell
+    whether the program used the gold database and exactly the gold tables.
+
+    Args:
+        answer: a method of :data:`methods.ANSWER_METHODS`, made with its tools.
+        questions: with gold answers (:func:`datasets.with_answers`).
+        config: what makes two runs the same run.
+        gold_failures: why a question has no gold answer, by id.
+
+    Raises:
+        UsageError: the folder cannot be used (see :class:`RunFolder`).
+        ModelError, IndexUnusable: the set-up is wrong, so every question would fail.
+    """
+
+    def score(question: Question) -> dict[str, Any]:
+        if question.answer is None:
+            reason = (gold_failures or {}).get(question.id, "the question has no gold answer")
+            return {"error": {"code": "gold", "message": reason}}
+        prediction = answer(question.question)
+        _stop_if_fatal(prediction.error)
+        return {
+            "prediction": _prediction(prediction),
+            "scores": _answer_scores(prediction, question, question.answer),
+            "stages": {name: round(s, 4) for name, s in prediction.stages.items()},
+            "tokens": dict(prediction.tokens),
+            "error": _reason(prediction),
+        }
+
+    return _run(
+        questions,
+        score,
+        metrics=[*map(str, ANSWER_METRICS), "RightSource", "RightTables"],
+        out=out,
+        config={"task": "answers", **config},
+        resume=resume,
+        identity=identity,
+        on_record=on_record,
+    )
+
+
+def run_eval(
+    task: str,
+    *,
+    data: str | Path,
+    questions: str | Path,
+    settings: Settings,
+    limit: int | None = None,
+    seed: int = 0,
+    method: str | None = None,
+    votes: int | None = None,
+    out: str | Path | None = None,
+    resume: bool = False,
+    chat_model: ChatModel | None = None,
+    embedder: Embedder | None = None,
+    on_record: OnRecord | None = None,
+    progress: Callable[[Any], None] | None = None,
+) -> dict[str, Any]:
+    """``dbrag eval retrieval|answers``: the summary, also written to ``out`` (named in it).
+
+    All databases under ``data`` are pooled. The index is brought up to date first.
+
+    Args:
+        task: "retrieval" or "answers".
+        votes: programs voted on; default: that of the settings.
+        method: a name in ``methods``; default: dbrag itself.
+        out: the run's folder; default: a new one under ``./dbrag-eval``.
+        resume: go on with the run in ``out``.
+        progress: gets the progress of indexing.
+
+    Raises:
+        UsageError: wrong arguments or questions; see :func:`datasets.load_questions`.
+        SourceError: ``data`` cannot be opened.
+    """
+    from dbrag.database import Database
+
+    method = methods.check_method(task, method)
+    folder, path, file = _out(out, resume, task, method), Path(data), Path(questions)
+    digest = datasets.file_hash(file)
+    if not path.exists():
+        raise UsageError(f"no folder or database {str(data)!r}", "check --data")
+    model = chat_model.name if chat_model else settings.model
+    votes = settings.votes if votes is None else votes
+    settings = replace(settings, sources=(str(path),), votes=votes, model=model)
+    with Database(settings, chat_model=chat_model, embedder=embedder) as db:
+        db.index(progress=progress)
+        tools = _tools(db)
+        loaded = datasets.load_questions(file, tools.catalog, tools.dialects)
+        config = {
+            "method": method,
+            "data": _corpus(db, path),
+            "questions": {"name": file.name, "sha256": digest, "n": len(loaded)},
+            "limit": limit,
+            "seed": None if limit is None else seed,
+            **_behaviour(settings, task, method),
+        }
+        chosen = datasets.sample(loaded, limit, seed)
+        run = {"out": folder, "config": config, "resume": resume, "on_record": on_record}
+        summary = _evaluate(task, tools, method, chosen, {**run, "identity": _identity(db, task)})
+        return {**summary, "out": str(folder)}
+
+
+def _tools(db: Database) -> methods.Tools:
+    dialects = {source.name: source.dialect for source in db.sources}
+    catalog = db.opened_index().catalog
+    return methods.Tools(db, catalog, db.chat_model, dialects, db.settings.votes)
+
+
+def _evaluate(
+    task: str,
+    tools: methods.Tools,
+    method: str,
+    questions: Sequence[Question],
+    run: Mapping[str, Any],
+) -> dict[str, Any]:
+    if task == "retrieval":
+        rank = methods.RETRIEVAL_METHODS[method](tools)
+        return evaluate_retrieval(rank, questions, **run)
+    ready, failures = datasets.with_answers(questions, tools.db.run_sql)
+    answer = methods.ANSWER_METHODS[method](tools)
+    return evaluate_answers(answer, ready, gold_failures=failures, **run)
+
+
+# ---- one run ------------------------------------------------------------------------
+
+
+def _run(
+    questions: Sequence[Question],
+    score: Callable[[Question], dict[str, Any]],
+    *,
+    metrics: Sequence[str],
+    out: Path,
+    config: Mapping[str, Any],
+    resume: bool,
+    identity: Mapping[str, Any] | None,
+    on_record: OnRecord | None,
+) -> dict[str, Any]:
+    if not questions:
+        raise UsageError("there is no question to evaluate", "check --questions and --limit")
+    with RunFolder(out, config, resume=resume) as folder:
+        for done, question in enumerate(questions, start=1):
+            if question.id not in folder.done:
+                folder.append(_record(question, score))
+            if on_record:
+                on_record(done, len(questions), folder.done[question.id])
+        records = [folder.done[question.id] for question in questions]
+        summary = summarise(records, metrics, config, identity)
+        folder.finish(summary)
+    return summary
+
+
+def _record(question: Question, score: Callable[[Question], dict[str, Any]]) -> dict[str, Any]:
+    started = time.perf_counter()
+    try:
+        outcome = score(question)
+    except _FATAL:
+        raise
+    except DbragError as error:
+        outcome = {"error": {"code": error.code, "message": error.message}}
+    except Exception as error:  # a bug must cost its question, not the night's run
+        message = f"{type(error).__name__}: {error}"
+        outcome = {"error": {"code": "internal", "message": message}}
+    return {
+        "id": question.id,
+        "db_id": question.db_id,
+        "n_tables": len(question.tables),
+        "gold": {"tables": [str(table) for table in question.tables]},
+        "prediction": None,
+        "scores": {},
+        "tokens": {},
+        "error": None,
+        **outcome,
+        "seconds": round(time.perf_counter() - started, 4),
+    }
+
+
+def _prediction(prediction: Prediction) -> dict[str, Any]:
+    return {
+        "status": prediction.status,
+        "tables": [str(table) for table in prediction.tables],
+        "sql": prediction.sql,
+        "row_count": len(prediction.rows),
+        "agreement": prediction.agreement,
+        "votes_valid": prediction.votes_valid,
+        "warnings": list(prediction.warnings),
+    }
+
+
+def _reason(prediction: Prediction) -> Mapping[str, str] | None:
+    """Why there is no answer; None where there is one."""
+    if prediction.status == "answered":
+        return None
+    if prediction.error:
+        return {key: prediction.error[key] for key in ("code", "message")}
+    return {"code": prediction.status, "message": "no reason given"}
+
+
+def _answer_scores(
+    prediction: Prediction, question: Question, gold: GoldAnswer
+) -> dict[str, float]:
+    used: set[TableRef] = set(prediction.tables)
+    places = {
+        "RightSource": float({table.source for table in used} == {question.db_id}),
+        "RightTables": float(used == set(question.tables)),
+    }
+    if prediction.status != "answered":
+        return {**{str(metric): 0.0 for metric in ANSWER_METRICS}, **places}
+    scores = {str(m): m(prediction, gold, question.ordered) for m in ANSWER_METRICS}
+    return {**scores, **places}
+
+
+def _stop_if_fatal(error: Mapping[str, str] | None) -> None:
+    kind = _FATAL_CODES.get(error["code"]) if error else None
+    if kind is not None and error is not None:
+        raise kind(error["message"], error.get("hint", ""))
+
+
+# ---- configuration ------------------------------------------------------------------
+
+
+def _out(out: str | Path | None, resume: bool, task: str, method: str) -> Path:
+    if out is not None:
+        return Path(out)
+    if resume:
+        raise UsageError("--resume needs the folder of the run to go on with", "add --out DIR")
+    stamp = time.strftime("%Y%m%d-%H%M%S")
+    return Path("dbrag-eval") / f"{task}-{method}-{stamp}"
+
+
+def _corpus(db: Database, path: Path) -> dict[str, Any]:
+    """What is searched; a skipped source makes another, easier corpus."""
+    return {
+        "name": path.resolve().name,
+        "sources": len(db.sources),
+        "tables": len(db.opened_index().catalog.tables),
+        "skipped": sorted(skipped.name for skipped in db.skipped),
+    }
+
+
+def _behaviour(settings: Settings, task: str, method: str) -> dict[str, Any]:
+    """The settings and ranking weights that can change a run's figures."""
+    unused = set(_PLACES)
+    if task == "retrieval":
+        unused |= {"model", "votes", "rounds", "threads", "top", "k"}
+    elif method == "naive":
+        unused |= {"votes", "rounds", "top"}
+    values = {name: value for name, value in asdict(settings).items() if name not in unused}
+    return {"settings": values, "weights": _weights()}
+
+
+def _weights() -> dict[str, Any] | None:
+    from dbrag.retrieval import coarse
+
+    weights = getattr(coarse, "DEFAULT_WEIGHTS", getattr(coarse, "WEIGHTS", None))
+    if weights is None:
+        return None
+    return dict(weights) if isinstance(weights, Mapping) else asdict(weights)
+
+
+def _identity(db: Database, task: str) -> dict[str, Any]:
+    encoder = db.embedder()
+    found: dict[str, Any] = {"encoder": {"name": encoder.name, "sha256": encoder.sha256}}
+    if task == "answers":
+        found["model"] = db.settings.model
+    return found

@@ -1,0 +1,172 @@
+"""The ways of ranking tables and of answering that ``dbrag eval --method`` can name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+from dbrag.errors import UsageError
+
+if TYPE_CHECKING:
+    from dbrag.models.base import ChatModel
+    from dbrag.types import Answer, Catalog, Execution, SearchResult, TableRef
+
+
+class Bench(Protocol):
+    """What evaluation needs of :class:`dbrag.Database`."""
+
+    def search(self, question: str, top: int | None = None, k: int | None = None) -> SearchResult:
+        """Rank tables."""
+        ...
+
+    def ask(self, question: str, votes: int | None = None) -> Answer:
+        """Answer a question."""
+        ...
+
+    def run_sql(self, source_name: str, statement: str) -> Execution:
+        """Run one statement on the named source, guarded and limited."""
+        ...
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What a method answered, as far as it is scored or recorded.
+
+    ``status`` is that of an answer; ``columns`` and ``rows`` are the whole result.
+    ``stages`` are seconds by stage.
+    """
+
+    status: str
+    columns: tuple[str, ...] = ()
+    rows: tuple[tuple[Any, ...], ...] = ()
+    tables: tuple[TableRef, ...] = ()
+    sql: str | None = None
+    tokens: Mapping[str, int] = field(default_factory=dict)
+    stages: Mapping[str, float] = field(default_factory=dict)
+    agreement: float | None = None
+    votes_valid: int | None = None
+    warnings: tuple[str, ...] = ()
+    error: Mapping[str, str] | None = None
+
+
+class RetrievalMethod(Protocol):
+    """Ranks tables for a question."""
+
+    def __call__(self, question: str, k: int) -> Sequence[TableRef]:
+        """The best ``k`` tables, best first."""
+        ...
+
+
+class AnswerMethod(Protocol):
+    """Answers a question."""
+
+    def __call__(self, question: str) -> Prediction:
+        """The answer; whatever goes wrong is told in it or raised."""
+        ...
+
+
+@dataclass(frozen=True)
+class Tools:
+    """What methods are made from.
+
+    ``model`` loads the chat model on first use. ``dialects`` are sqlglot's names by source.
+    """
+
+    db: Bench
+    catalog: Catalog
+    model: Callable[[], ChatModel]
+    dialects: Mapping[str, str] = field(default_factory=dict)
+    votes: int | None = None
+
+
+def hybrid(tools: Tools) -> RetrievalMethod:
+    """dbrag's own ranking: ``Database.search``."""
+
+    def rank(question: str, k: int) -> Sequence[TableRef]:
+        return [c.table for c in tools.db.search(question, top=k, k=k).candidates]
+
+    return rank
+
+
+def by_part(part: str) -> Callable[[Tools], RetrievalMethod]:
+    """All tables ordered by one part of dbrag's score alone, ties by the whole score."""
+
+    def make(tools: Tools) -> RetrievalMethod:
+        everything = max(1, len(tools.catalog.tables))
+
+        def rank(question: str, k: int) -> Sequence[TableRef]:
+            found = tools.db.search(question, top=everything, k=everything).candidates
+            if not any(part in c.parts for c in found):
+                known = sorted({name for c in found for name in c.parts})
+                raise UsageError(f"the ranking has no part {part!r}", f"it has {known}")
+            ordered = sorted(found, key=lambda c: -c.parts.get(part, float("-inf")))
+            return [c.table for c in ordered[:k]]
+
+        return rank
+
+    return make
+
+
+def dbrag(tools: Tools) -> AnswerMethod:
+    """dbrag's own way: ``Database.ask``."""
+
+    def answer(question: str) -> Prediction:
+        return from_answer(tools.db.ask(question, votes=tools.votes))
+
+    return answer
+
+
+def naive(tools: Tools) -> AnswerMethod:
+    """One greedy query from DDL and two rows of the five best tables."""
+    from dbrag.evaluation.baselines.naive import Naive
+
+    return Naive(tools)
+
+
+RETRIEVAL_METHODS: Mapping[str, Callable[[Tools], RetrievalMethod]] = {
+    "hybrid": hybrid,
+    "dense": by_part("dense"),
+    "bm25": by_part("bm25"),
+}
+ANSWER_METHODS: Mapping[str, Callable[[Tools], AnswerMethod]] = {"dbrag": dbrag, "naive": naive}
+
+
+def from_answer(answer: Answer) -> Prediction:
+    """An :class:`Answer` as a prediction."""
+    execution = answer.execution
+    return Prediction(
+        status=answer.status,
+        columns=tuple(c.name for c in execution.columns) if execution else (),
+        rows=execution.rows if execution else (),
+        tables=answer.tables,
+        sql=answer.sql,
+        tokens=dict(answer.tokens),
+        stages=dict(answer.seconds),
+        agreement=answer.agreement,
+        votes_valid=answer.votes_valid,
+        warnings=tuple(warning.code for warning in answer.warnings),
+        error=answer.error,
+    )
+
+
+def check_method(task: str, name: str | None) -> str:
+    """The method's name, or the task's default.
+
+    Raises:
+        UsageError: an unknown task or method.
+    """
+    known: Mapping[str, Any]
+    if task == "retrieval":
+        known, default = RETRIEVAL_METHODS, "hybrid"
+    elif task == "answers":
+        known, default = ANSWER_METHODS, "dbrag"
+    else:
+        raise UsageError(f"unknown task {task!r}", "dbrag eval retrieval or dbrag eval answers")
+    if name is None:
+        return default
+    if name not in known:
+        raise UsageError(
+            f"unknown method {name!r} for eval {task}", f"known methods: {', '.join(known)}"
+        )
+    return name

@@ -1,0 +1,162 @@
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any, Self
+
+import pytest
+
+import dbrag.retrieval
+from dbrag.errors import UsageError
+from dbrag.evaluation import run_eval
+from dbrag.evaluation.records import read_records
+from dbrag.settings import Settings
+
+from .conftest import Parrot, SmallBench, make_catalog
+
+
+@dataclass
+class Weights:
+    neighbour: float = 0.4
+
+
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch, bench: SmallBench) -> list[Any]:
+    """The façade replaced by the small bench; what it was opened with is kept."""
+    seen: list[Any] = []
+
+    class Database:
+        def __init__(self, settings: Settings, *, chat_model: Any, embedder: Any) -> None:
+            seen.append(settings)
+            self.settings, self._chat_model = settings, chat_model
+            self.sources = [SimpleNamespace(name=n, dialect="sqlite") for n in ("shop", "zoo")]
+            self.skipped = [SimpleNamespace(name="broken")]
+            self.search, self.ask, self.run_sql = bench.search, bench.ask, bench.run_sql
+
+        def __enter__(self) -> Self:
+            return self
+
+        def __exit__(self, *args: object) -> None:
+            seen.append("closed")
+
+        def index(self, progress: Any = None) -> None:
+            seen.append("indexed")
+
+        def opened_index(self) -> Any:
+            return SimpleNamespace(catalog=make_catalog())
+
+        def chat_model(self) -> Any:
+            return self._chat_model
+
+        def embedder(self) -> Any:
+            return SimpleNamespace(name="test:encoder", sha256="00ff")
+
+    module = ModuleType("dbrag.database")
+    module.Database = Database  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "dbrag.database", module)
+    coarse = ModuleType("dbrag.retrieval.coarse")
+    coarse.WEIGHTS = Weights()  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "dbrag.retrieval.coarse", coarse)
+    monkeypatch.setattr(dbrag.retrieval, "coarse", coarse, raising=False)
+    return seen
+
+
+@pytest.fixture
+def questions(tmp_path: Path) -> Path:
+    records = [
+        {"db_id": "shop", "question": f"Who {i}?", "query": "SELECT name FROM customer"}
+        for i in range(6)
+    ]
+    records.append({"db_id": "zoo", "question": "What?", "query": "SELECT name FROM animal"})
+    path = tmp_path / "mine.json"
+    path.write_text(json.dumps(records))
+    return path
+
+
+def test_retrieval(opened: list[Any], questions: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    given = Settings(sources=("else.db",), timeout_s=9)
+    summary = run_eval(
+        "retrieval", data=tmp_path, questions=questions, settings=given, out=out, limit=3, seed=5
+    )
+    assert opened[0].sources == (str(tmp_path),)
+    assert opened[1:] == ["indexed", "closed"]
+    assert summary["n"] == 3
+    assert summary["R@5"] == 1.0
+    assert summary["out"] == str(out)
+    config = summary["config"]
+    assert (config["task"], config["method"], config["k"]) == ("retrieval", "hybrid", 50)
+    assert (config["limit"], config["seed"]) == (3, 5)
+    assert config["weights"] == {"neighbour": 0.4}
+    assert config["data"] == {
+        "name": tmp_path.name,
+        "sources": 2,
+        "tables": 3,
+        "skipped": ["broken"],
+    }
+    assert config["questions"]["name"] == "mine.json"
+    assert len(config["questions"]["sha256"]) == 64
+    assert config["settings"]["timeout_s"] == 9
+    assert "votes" not in config["settings"]
+    assert str(tmp_path) not in json.dumps(config)  # no path of this machine
+    assert summary["versions"]["encoder"] == {"name": "test:encoder", "sha256": "00ff"}
+    on_disk = json.loads((out / "summary.json").read_text())
+    assert on_disk == {k: v for k, v in summary.items() if k != "out"}
+
+
+def test_answers(opened: list[Any], questions: Path, tmp_path: Path) -> None:
+    options: dict[str, Any] = {
+        "data": tmp_path,
+        "questions": questions,
+        "settings": Settings(),
+        "method": "naive",
+        "chat_model": Parrot("SELECT name FROM customer"),
+    }
+    first = run_eval("answers", **options, votes=1)
+    out = Path(first["out"])
+    assert out.parent == Path("dbrag-eval")  # named by task, method and time where --out is not
+    assert first["EX"] == round(6 / 7, 6)
+    assert first["failed"] == 0
+    assert first["versions"]["model"] == first["config"]["settings"]["model"] == "test:parrot"
+    assert "votes" not in first["config"]["settings"]
+    options["chat_model"].text = "nothing is left to ask"
+    again = run_eval("answers", **options, out=out, resume=True)
+    assert again["EX"] == first["EX"]
+    questions.write_text(questions.read_text() + "\n")
+    with pytest.raises(UsageError, match="questions was"):
+        run_eval("answers", **options, out=out, resume=True)
+    assert len(read_records(out)) == 7
+
+
+def test_mistakes_are_told_before_anything_is_opened(
+    opened: list[Any], questions: Path, tmp_path: Path
+) -> None:
+    good: dict[str, Any] = {"data": tmp_path, "questions": questions, "settings": Settings()}
+    for task, change, message in [
+        ("speed", {}, "unknown task 'speed'"),
+        ("answers", {"method": "magic"}, "unknown method 'magic'"),
+        ("answers", {"questions": tmp_path / "no.json"}, "no question file"),
+        ("answers", {"data": tmp_path / "none"}, "no folder or database"),
+        ("answers", {"resume": True}, "--resume needs the folder"),
+    ]:
+        with pytest.raises(UsageError, match=message):
+            run_eval(task, **{**good, **change})
+    assert opened == []
+
+
+def test_wrong_questions_leave_no_folder(
+    opened: list[Any], questions: Path, tmp_path: Path
+) -> None:
+    questions.write_text('[{"db_id": "nope", "question": "?", "query": "SELECT 1"}]')
+    with pytest.raises(UsageError, match="'nope'"):
+        run_eval(
+            "answers",
+            data=tmp_path,
+            questions=questions,
+            settings=Settings(),
+            out=tmp_path / "run",
+        )
+    assert not (tmp_path / "run").exists()
