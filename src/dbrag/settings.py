@@ -1,4 +1,7 @@
-"""Settings: arguments, then ``DBRAG_*`` variables, then ``dbrag.toml``, then defaults."""
+"""Settings: arguments, then ``DBRAG_*`` variables, then ``dbrag.toml``, then defaults.
+
+Paths in ``dbrag.toml`` are relative to its folder, all others to the working directory.
+"""
 
 from __future__ import annotations
 
@@ -122,7 +125,22 @@ def _from_file(path: Path) -> dict[str, Any]:
         raise UsageError(f"cannot read the configuration {str(path)!r}: {reason}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"{str(path)!r} is not valid TOML: {error}") from error
-    return {name: _checked(name, value, str(path)) for name, value in data.items()}
+    values = {name: _checked(name, value, str(path)) for name, value in data.items()}
+    folder = path.resolve().parent
+    for name in ("index", "cache"):
+        if name in values:
+            values[name] = _from_folder(values[name], folder)
+    if "sources" in values:
+        values["sources"] = tuple(_from_folder(spec, folder) for spec in values["sources"])
+    return values
+
+
+def _from_folder(spec: str, folder: Path) -> str:
+    """A path of the file, which is relative to the file and not to the working directory."""
+    name, separator, rest = spec.partition("=")
+    if separator and not any(mark in name for mark in "/\\:"):
+        return f"{name}={_from_folder(rest, folder)}"
+    return spec if "://" in spec else str(folder / Path(spec).expanduser())
 
 
 def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:

@@ -1,0 +1,16 @@
+"""The command line: thin over :func:`dbrag.connect`. ``main`` is the entry point.
+
+app      the group, exit codes, errors as text or JSON
+options  flags that every command takes, and the settings they become
+output   standard output and standard error, and nothing else writes to them
+tables   rows as aligned text
+render   answers, candidates, status and reports for people
+notices  progress, notes, and what has to be said before data leaves the machine
+index, search, ask, models, evaluate, demo   the commands
+"""
+
+from __future__ import annotations
+
+from dbrag.interfaces.cli.app import main
+
+__all__ = ["main"]

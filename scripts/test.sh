@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# The one check command: format, lint, types, generated pages, tests.
+#
+#   bash scripts/test.sh                      all of it
+#   bash scripts/test.sh -m "not model"       without the real local model
+#   bash scripts/test.sh tests/index -k rows  arguments go to pytest
+set -uo pipefail
+source "$(dirname "$0")/common.sh"
+
+ensure_venv
+install_extras local,remote,dev
+
+failed=()
+check() {
+    local name=$1
+    shift
+    say "== $name"
+    "$@" || failed+=("$name")
+}
+bin=$VENV/bin
+check format "$bin/ruff" format --check .
+check lint "$bin/ruff" check .
+check types "$bin/mypy"
+check pages "$bin/python" scripts/generate_cli_docs.py --check
+check tests "$bin/python" -m pytest "$@"
+
+if [ ${#failed[@]} -gt 0 ]; then
+    say "failed: ${failed[*]}"
+    exit 1
+fi
+say "all checks passed"

@@ -1,0 +1,146 @@
+"""``dbrag ask`` and ``dbrag sql``."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from dbrag.errors import UsageError
+from dbrag.interfaces.cli import output
+from dbrag.interfaces.cli.options import ListCommand, Run, common_options, pass_run
+
+if TYPE_CHECKING:
+    from dbrag.settings import Settings
+    from dbrag.types import Answer
+
+_SQL_LEAVES_OUT = ("text", "votes", "tokens")
+
+
+@click.command(cls=ListCommand, short_help="Answer a question from the sources.")
+@click.argument("question")
+@click.option("--votes", type=click.IntRange(1, 100), metavar="N", help="Programs voted on.")
+@click.option("--dry-run", is_flag=True, help="Write and check the program, do not run it.")
+@click.option(
+    "--tables", multiple=True, metavar="T …", help="Use only these tables; several may follow."
+)
+@click.option(
+    "--exclude", multiple=True, metavar="T …", help="Never use these tables; several may follow."
+)
+@click.option("--max-rows", type=click.IntRange(0), metavar="N", help="Rows printed.")
+@click.option("--explain", is_flag=True, help="Show how the answer came about.")
+@click.option("--trace", metavar="FILE", help="Write every stage to FILE as JSON.")
+@common_options
+@pass_run
+def ask(
+    run: Run,
+    question: str,
+    votes: int | None,
+    dry_run: bool,
+    tables: tuple[str, ...],
+    exclude: tuple[str, ...],
+    max_rows: int | None,
+    explain: bool,
+    trace: str | None,
+) -> int:
+    """Answer QUESTION from the sources ("-" reads it from standard input).
+
+    A source that is not indexed yet, or has changed, is indexed first.
+    """
+    from dbrag.interfaces.cli.notices import Events
+    from dbrag.interfaces.cli.tracefile import TraceFile
+
+    question = run.asked = read_text(question, "question")
+    events = Events(run)
+    with TraceFile(trace, events, question) as file, events, run.database() as database:
+        tell_remote(database.settings)
+        answer = database.ask(
+            question,
+            votes=votes,
+            tables=tables,
+            exclude=exclude,
+            dry_run=dry_run,
+            max_rows=max_rows,
+            on_event=events,
+        )
+        file.answer = answer
+    show(run, answer, explain=explain)
+    return answer.exit_code
+
+
+@click.command(short_help="Run one read-only statement under the limits.")
+@click.argument("statement")
+@click.option("--max-rows", type=click.IntRange(0), metavar="N", help="Rows printed.")
+@common_options
+@pass_run
+def sql(run: Run, statement: str, max_rows: int | None) -> int:
+    """Run one read-only STATEMENT under the limits ("-" reads it from standard input)."""
+    statement = run.asked = read_text(statement, "statement")
+    with run.database() as database:
+        answer = database.sql(statement, max_rows=max_rows)
+    show(run, answer, explain=False)
+    return answer.exit_code
+
+
+def show(run: Run, answer: Answer, *, explain: bool) -> None:
+    """Print an answer as JSON or for people; an error goes to standard error."""
+    if run.json:
+        output.emit_json(answer_json(answer, run.command))
+        return
+    from dbrag.interfaces.cli.render import answer_lines, trace_lines
+
+    lines = answer_lines(answer, quiet=run.quiet)
+    if explain:
+        lines += ["", *trace_lines(answer.trace)]
+    if lines:
+        output.emit("\n".join(lines))
+    if answer.error:
+        output.note(f"error: {answer.error.get('message', '')}")
+        if answer.error.get("hint"):
+            output.note(f"  try: {answer.error['hint']}")
+
+
+def answer_json(answer: Answer, command: str) -> dict[str, Any]:
+    """The JSON of ``ask``; that of ``sql`` has no text, votes and tokens."""
+    value = answer.to_dict()
+    if command == "sql":
+        for name in _SQL_LEAVES_OUT:
+            del value[name]
+    return value
+
+
+def read_text(given: str, what: str) -> str:
+    """The argument, or standard input for ``-``.
+
+    Raises:
+        UsageError: it is empty, or no text.
+    """
+    if given == "-":
+        try:
+            given = sys.stdin.read()
+        except UnicodeDecodeError as error:
+            raise UsageError(f"standard input is not UTF-8 text: {error}") from error
+    if not given.strip():
+        raise UsageError(f"the {what} is empty", f'dbrag ask -s PATH "your {what}"')
+    try:
+        given.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise UsageError(f"the {what} is not valid UTF-8 text") from error
+    return given
+
+
+def tell_remote(settings: Settings) -> None:
+    """Say once that questions to a remote model leave this machine.
+
+    Raises:
+        ModelError: the remote model cannot be used; better now than after indexing.
+    """
+    from dbrag.models.load import is_remote, load_chat_model
+
+    if is_remote(settings.model):
+        model = load_chat_model(settings.model, settings)
+        if model.remote:  # not so on a server of this machine
+            from dbrag.interfaces.cli.notices import tell_remote_once
+
+            tell_remote_once(model.name, settings.cache_dir)

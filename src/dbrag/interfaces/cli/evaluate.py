@@ -1,0 +1,98 @@
+"""``dbrag eval retrieval | answers``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from dbrag.errors import UsageError
+from dbrag.interfaces.cli import output
+from dbrag.interfaces.cli.options import Run, common_options, pass_run
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+
+@click.group("eval")
+@common_options
+def evaluate() -> None:
+    """Measure on a benchmark: records.jsonl and summary.json."""
+
+
+def _eval_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    for option in (
+        click.option("--resume", is_flag=True, help="Go on where --out stopped."),
+        click.option("--out", metavar="DIR", help="Folder of records.jsonl and summary.json."),
+        click.option("--method", metavar="NAME", help="What is measured (default: dbrag itself)."),
+        click.option(
+            "--seed", type=int, default=0, show_default=True, metavar="S", help="Of the sample."
+        ),
+        click.option("--limit", type=click.IntRange(1), metavar="N", help="Questions sampled."),
+        click.option("--questions", required=True, metavar="FILE", help="JSON or CSV."),
+        click.option("--data", required=True, metavar="DIR", help="The databases."),
+    ):
+        command = option(command)
+    return command
+
+
+@evaluate.command()
+@_eval_options
+@common_options
+@pass_run
+def retrieval(run: Run, /, **options: Any) -> int:
+    """Recall of the tables found, over all databases under --data."""
+    return _evaluate(run, "retrieval", options)
+
+
+@evaluate.command()
+@_eval_options
+@click.option("--votes", type=click.IntRange(1, 100), metavar="N", help="Programs voted on.")
+@common_options
+@pass_run
+def answers(run: Run, /, **options: Any) -> int:
+    """Share of right answers, execution match."""
+    return _evaluate(run, "answers", options)
+
+
+def _evaluate(run: Run, task: str, options: dict[str, Any]) -> int:
+    from dbrag.evaluation.experiments import run_eval
+    from dbrag.interfaces.cli.notices import LiveLine, index_text
+
+    if run.sources:
+        raise UsageError("eval reads the databases under --data, not --source")
+    live = LiveLine(run)
+
+    def record(done: int, total: int, entry: Mapping[str, Any]) -> None:
+        live.show(f"{task}: {done:,} of {total:,} questions, last {entry.get('id', '')}")
+
+    try:
+        summary = run_eval(
+            task,
+            settings=run.settings(votes=options.pop("votes", None)),
+            on_record=record,
+            progress=lambda state: live.show(index_text(state)),
+            **options,
+        )
+    finally:
+        live.clear()
+    if run.json:
+        output.emit_json(summary)
+    else:
+        output.emit("\n".join(_summary_lines(summary)))
+    return 0
+
+
+def _summary_lines(summary: Mapping[str, Any]) -> list[str]:
+    lines = []
+    for name, value in summary.items():
+        if isinstance(value, dict):
+            inner = ", ".join(f"{k} {_number(v)}" for k, v in value.items())
+            lines.append(f"{name}: {inner}")
+        else:
+            lines.append(f"{name}: {_number(value)}")
+    return lines
+
+
+def _number(value: Any) -> str:
+    return f"{value:.4f}" if isinstance(value, float) else str(value)

