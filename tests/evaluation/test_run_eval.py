@@ -2,25 +2,18 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any, Self
 
 import pytest
 
-import dbrag.retrieval
 from dbrag.errors import UsageError
 from dbrag.evaluation import run_eval
 from dbrag.evaluation.records import read_records
 from dbrag.settings import Settings
 
 from .conftest import Parrot, SmallBench, make_catalog
-
-
-@dataclass
-class Weights:
-    neighbour: float = 0.4
 
 
 @pytest.fixture
@@ -57,10 +50,6 @@ def opened(monkeypatch: pytest.MonkeyPatch, bench: SmallBench) -> list[Any]:
     module = ModuleType("dbrag.database")
     module.Database = Database  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "dbrag.database", module)
-    coarse = ModuleType("dbrag.retrieval.coarse")
-    coarse.WEIGHTS = Weights()  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "dbrag.retrieval.coarse", coarse)
-    monkeypatch.setattr(dbrag.retrieval, "coarse", coarse, raising=False)
     return seen
 
 
@@ -90,7 +79,8 @@ def test_retrieval(opened: list[Any], questions: Path, tmp_path: Path) -> None:
     config = summary["config"]
     assert (config["task"], config["method"], config["k"]) == ("retrieval", "hybrid", 50)
     assert (config["limit"], config["seed"]) == (3, 5)
-    assert config["weights"] == {"neighbour": 0.4}
+    assert config["weights"]["coarse"]["neighbour"] > 0
+    assert config["weights"]["select"]["coverage"] > 0
     assert config["data"] == {
         "name": tmp_path.name,
         "sources": 2,

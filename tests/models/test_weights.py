@@ -385,7 +385,7 @@ def test_two_processes_at_once_fetch_once(place: Place) -> None:
     paths = os.pathsep.join([str(root), str(root / "src")])
     environment = os.environ | {"PYTHONPATH": paths}
     running = [subprocess.Popen(command, cwd=root, env=environment) for _ in range(2)]
-    assert [process.wait(timeout=30) for process in running] == [0, 0]
+    assert [process.wait(timeout=120) for process in running] == [0, 0]
     assert len(place.web.asked(place.hub_path)) == 1
     assert place.target.read_bytes() == place.data
 

@@ -355,13 +355,11 @@ def _behaviour(settings: Settings, task: str, method: str) -> dict[str, Any]:
     return {"settings": values, "weights": _weights()}
 
 
-def _weights() -> dict[str, Any] | None:
+def _weights() -> dict[str, Any]:
+    from dbrag.reasoning import select
     from dbrag.retrieval import coarse
 
-    weights = getattr(coarse, "DEFAULT_WEIGHTS", getattr(coarse, "WEIGHTS", None))
-    if weights is None:
-        return None
-    return dict(weights) if isinstance(weights, Mapping) else asdict(weights)
+    return {"coarse": asdict(coarse.DEFAULT), "select": asdict(select.DEFAULT)}
 
 
 def _identity(db: Database, task: str) -> dict[str, Any]:

@@ -57,8 +57,11 @@ class Run:
         """Do it; one report line for every source that was to be built."""
         remove_leftovers(self.layout)
         try:
-            lines = self._build() if self.plan.build or self.plan.dropped else {}
-            if not lines and self.manifest is not None and not self.plan.dropped:
+            if self.manifest is None or self.plan.build or self.plan.dropped:
+                lines = self._build()
+            else:
+                # Only marks have changed.
+                lines = {}
                 self._switch(replace(self.manifest, sources=self._entries({})))
         except IndexUnusable as error:
             if not self.force:

@@ -42,7 +42,9 @@ def split_identifier(name: str) -> str:
 
 def fold(text: str) -> str:
     """Without letter case and accents: ``Café`` and ``CAFE`` become ``cafe``."""
-    decomposed = unicodedata.normalize("NFKD", text.casefold())
+    # Decomposing first shows the case of letters such as 𝓐, folding may compose again.
+    folded = unicodedata.normalize("NFKD", text).casefold()
+    decomposed = unicodedata.normalize("NFKD", folded)
     return "".join(c for c in decomposed if not unicodedata.combining(c))
 
 

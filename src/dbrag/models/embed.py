@@ -183,7 +183,7 @@ def load_embedder(settings: Settings) -> Embedder:
         onnx = locate(model, settings)
         return CachedEmbedder(OnnxEmbedder(onnx, locate(f"{model}-tokenizer", settings)))
     folder = Path(wanted).expanduser()
-    if folder.is_dir():
+    if wanted and folder.is_dir():
         return CachedEmbedder(_from_folder(folder))
     possible = ", ".join(f"local:{name}" for name in _LOCAL)
     raise ModelNotInstalled(
