@@ -98,7 +98,11 @@ def test_votes_stop_when_decided_and_agreement_is_told(small_shop: Path) -> None
 
 
 def test_a_split_vote_is_told(small_shop: Path) -> None:
-    replies = ["SELECT 1 FROM customers", "SELECT name FROM customers", "SELECT city FROM customers"]
+    replies = [
+        "SELECT 1 FROM customers",
+        "SELECT name FROM customers",
+        "SELECT city FROM customers",
+    ]
     with connect(small_shop, *replies, votes=3) as db:
         answer = db.ask("List the customers")
     assert answer.agreement == pytest.approx(1 / 3)
