@@ -36,6 +36,13 @@ def test_ask_for_people(cli, fake) -> None:
     assert done.err == ""
 
 
+def test_the_text_of_an_answer(cli, fake) -> None:
+    fake.result = an_answer(text="row 0: 0")
+    assert "3 rows\n\nrow 0: 0\n" in cli("ask", "-s", "a.db", "q").out
+    fake.result = an_answer(text="3 rows.")
+    assert cli("ask", "-s", "a.db", "q").out.count("3 rows") == 1
+
+
 def test_ask_quiet(cli, fake) -> None:
     assert cli("ask", "-q", "-s", "a.db", "q").out.splitlines()[-1] == "3 rows"
 

@@ -45,7 +45,9 @@ def write_atomic(path: Path, data: bytes) -> None:
 
 
 def sync_tree(root: Path) -> None:
-    """Force every file and folder below ``root`` to the disk."""
+    """Force every file and folder below ``root`` to the disk, where the system can."""
+    if os.name == "nt":
+        return
     for folder, _, names in os.walk(root):
         for name in names:
             descriptor = os.open(os.path.join(folder, name), os.O_RDONLY)

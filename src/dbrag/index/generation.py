@@ -41,6 +41,9 @@ class NextGeneration:
             files.lance.mkdir()
             files.reader_lock.touch()
             if previous is not None:
+                for name in (ROWS, VALUES):
+                    # Without this a missing folder would be taken over as an empty one.
+                    (previous.lance / f"{name}.lance").stat()
                 link_tree(previous.lance, files.lance)
             self._rows = TextWriter(files, ROWS, stem=True, mark=number)
             self._values = TextWriter(files, VALUES, stem=False, mark=number)

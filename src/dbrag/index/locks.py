@@ -24,14 +24,15 @@ def writer_lock(path: Path) -> Iterator[None]:
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
     try:
         if not _lock(descriptor, shared=False):
-            owner = os.pread(descriptor, 32, 0).decode("ascii", "replace").strip()
+            owner = os.read(descriptor, 32).decode("ascii", "replace").strip()
             raise IndexLocked(
                 f"process {owner or 'of unknown number'} is writing the index in "
                 f"{str(path.parent)!r}",
                 "wait until it has finished, then try again",
             )
         os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, f"{os.getpid()}\n".encode("ascii"), 0)
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        os.write(descriptor, f"{os.getpid()}\n".encode("ascii"))
         yield
     finally:
         os.close(descriptor)
@@ -77,6 +78,8 @@ if sys.platform == "win32":
             msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
         except OSError:
             return False
+        finally:
+            os.lseek(descriptor, 0, os.SEEK_SET)
         return True
 
 else:

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 CONTEXT_TOKENS = 8192
 PARALLEL = 4
-BATCH_TOKENS = 128
+BATCH_TOKENS = 64
 """Tokens of a prompt evaluated between two looks at whether the user interrupted."""
 PROMPT_CACHE_MIB = 512
 """Memory for evaluated prompts that gave up their place to another prompt."""

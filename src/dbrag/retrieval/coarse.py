@@ -97,9 +97,9 @@ def rank(
         return []
     parts = score_parts(index, embedder, question)
     scores, weighted = combine(parts, index.edges, index.components, weights)
+    only = None if tables is None else set(tables)
     allowed = [
-        (sources is None or ref.source in sources) and (tables is None or ref in tables)
-        for ref in refs
+        (sources is None or ref.source in sources) and (only is None or ref in only) for ref in refs
     ]
     order = np.argsort(-np.where(allowed, scores, -np.inf), kind="stable")[: max(k, 0)]
     chosen = [int(i) for i in order if allowed[i]]

@@ -50,8 +50,9 @@ def duration(seconds: float) -> str:
 def answer_lines(answer: Answer, *, quiet: bool = False) -> list[str]:
     """The result, then what it rests on: tables, agreement, SQL, warnings."""
     lines = _result_lines(answer)
-    if answer.text:
-        lines += ["", cell_text(answer.text)] if lines else [cell_text(answer.text)]
+    text = cell_text(answer.text)
+    if text and text.rstrip(".") not in lines[-1:]:  # "8 rows." below "8 rows" says nothing
+        lines += ["", text] if lines else [text]
     if quiet:
         return lines
     facts: list[tuple[str, str]] = []
