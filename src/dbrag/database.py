@@ -6,7 +6,6 @@ sources → index (tables, rows, values) → coarse ranking → selection → pr
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -14,7 +13,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from dbrag import scope
-from dbrag.errors import DbragError, SourceNotFound, UsageError
+from dbrag.errors import SourceNotFound, UsageError
 from dbrag.execution import guard
 from dbrag.execution.run import run
 from dbrag.index import build, manifest, store
@@ -33,15 +32,11 @@ from dbrag.types import (
     Program,
     SearchResult,
     Step,
-    Table,
 )
 
 if TYPE_CHECKING:
     from dbrag.models.base import ChatModel, Embedder
     from dbrag.sources.base import SkippedSource, Source
-
-MAX_QUESTION_CHARS = 20_000
-"""A longer question is refused rather than cut: no model here could read it whole."""
 
 Listener = Callable[[Mapping[str, Any]], None]
 
@@ -107,10 +102,10 @@ class Database:
         self._vocabulary: SourceVocabulary | None = None
         self.sources: tuple[Source, ...]
         self.skipped: tuple[SkippedSource, ...]
-        specs = settings.sources or _indexed_sources(settings)
+        specs = settings.sources or scope.indexed_sources(settings)
         opened, skipped = open_sources(specs)
         self.sources, self.skipped = tuple(opened), tuple(skipped)
-        self.index_dir = _index_dir(settings, specs)
+        self.index_dir = scope.index_dir(settings, specs)
 
     # ---- the stages -------------------------------------------------------------
 
@@ -158,14 +153,14 @@ class Database:
             UsageError: an empty question, an unknown or ambiguous table name.
         """
         started = time.perf_counter()
-        question = _checked_question(question)
-        index = self._fresh_index(on_event)
+        question = scope.checked_question(question)
+        index = self.opened_index(on_event)
         candidates = self._candidates(index, question, k, tables, exclude)
         return SearchResult(
             question=question,
             candidates=tuple(candidates[: top or self.settings.top]),
             seconds=time.perf_counter() - started,
-            warnings=self._source_warnings(),
+            warnings=self._source_warnings(index),
         )
 
     def ask(
@@ -195,8 +190,8 @@ class Database:
             ModelError: the model cannot be loaded.
         """
         started = time.perf_counter()
-        question = _checked_question(question)
-        index = self._fresh_index(on_event)
+        question = scope.checked_question(question)
+        index = self.opened_index(on_event)
         candidates = self._candidates(index, question, None, tables, exclude)
         retrieve_s = time.perf_counter() - started
         reasoner = Reasoner(
@@ -216,7 +211,7 @@ class Database:
             dry_run=dry_run,
             max_rows=self.settings.max_rows if max_rows is None else max_rows,
             retrieve_s=retrieve_s,
-            warnings=self._source_warnings(),
+            warnings=self._source_warnings(index),
         )
 
     def sql(self, statement: str, max_rows: int | None = None) -> Answer:
@@ -229,7 +224,7 @@ class Database:
             UsageError: several sources could run it.
         """
         started = time.perf_counter()
-        source, admitted = self._admit_anywhere(statement)
+        source, admitted = scope.admit_anywhere(statement, self.sources)
         execution = self._run(source, admitted.sql)
         return Answer(
             question=statement,
@@ -258,7 +253,7 @@ class Database:
     def run_sql(self, source_name: str, statement: str) -> Execution:
         """Run one statement on the named source, guarded and limited, for evaluation."""
         source = self.source(source_name)
-        admitted = guard.admit(statement, source.dialect, self._tables_of(source))
+        admitted = guard.admit(statement, source.dialect, scope.reflected(source))
         return self._run(source, admitted.sql)
 
     # ---- the index --------------------------------------------------------------
@@ -287,10 +282,6 @@ class Database:
                 return source
         known = ", ".join(source.name for source in self.sources[:10])
         raise SourceNotFound(f"no source is named {name!r}", f"known sources: {known}")
-
-    def opened_index(self, on_event: Listener | None = None) -> store.Index:
-        """The index, built or refreshed first where sources are new or changed."""
-        return self._fresh_index(on_event)
 
     def embedder(self) -> Embedder:
         """The text encoder, loaded on first use.
@@ -337,7 +328,8 @@ class Database:
 
     # ---- helpers ----------------------------------------------------------------
 
-    def _fresh_index(self, on_event: Listener | None) -> store.Index:
+    def opened_index(self, on_event: Listener | None = None) -> store.Index:
+        """The index, built or refreshed first where sources are new or changed."""
         stale = manifest.stale_sources(manifest.read_manifest(self.index_dir), self.sources)
         if stale:
             if on_event:
@@ -349,7 +341,7 @@ class Database:
                 )
             self.index()
         if self._index is None:
-            self._index = store.open_index(self.index_dir, self._encoder_sha256)
+            self._index = store.open_index(self.index_dir, lambda: self.embedder().sha256)
         return self._index
 
     def _source_vocabulary(self, index: store.Index) -> SourceVocabulary:
@@ -383,28 +375,6 @@ class Database:
         ]
         return coarse.rank(index, self.embedder(), question, k=k or self.settings.k, tables=allowed)
 
-    def _admit_anywhere(self, statement: str) -> tuple[Source, guard.Admitted]:
-        admitted: list[tuple[Source, guard.Admitted]] = []
-        first_error: DbragError | None = None
-        for source in self.sources:
-            try:
-                tables = self._tables_of(source)
-                admitted.append((source, guard.admit(statement, source.dialect, tables)))
-            except DbragError as error:
-                first_error = first_error or error
-        if len(admitted) > 1:
-            names = ", ".join(sorted(source.name for source, _ in admitted))
-            raise UsageError(
-                f"{len(admitted)} sources could run this statement: {names}",
-                "name one with --source, or write source.table",
-            )
-        if not admitted:
-            raise first_error or SourceNotFound("no source is open", "add -s PATH")
-        return admitted[0]
-
-    def _tables_of(self, source: Source) -> Sequence[Table]:
-        return scope.reflected(source)
-
     def _run(self, source: Source, sql: str) -> Execution:
         return run(
             source,
@@ -414,50 +384,19 @@ class Database:
             max_mb=self.settings.max_result_mb,
         )
 
-    def _source_warnings(self) -> tuple[AnswerWarning, ...]:
+    def _source_warnings(self, index: store.Index | None = None) -> tuple[AnswerWarning, ...]:
+        """What was left out: sources that cannot be opened, and those that cannot be read."""
+        reasons = {skipped.name: skipped.reason for skipped in self.skipped}
+        if index is not None:
+            names = {source.name for source in self.sources}
+            reasons |= {f.name: f.reason for f in index.manifest.failed if f.name in names}
         return tuple(
-            AnswerWarning("source_skipped", f"{skipped.name} was skipped: {skipped.reason}")
-            for skipped in self.skipped
+            AnswerWarning("source_skipped", f"{name} was skipped: {reason}")
+            for name, reason in sorted(reasons.items())
         )
-
-    def _encoder_sha256(self) -> str:
-        return self.embedder().sha256
 
     def _close_index(self) -> None:
         if self._index is not None:
             self._index.close()
             self._index = None
             self._vocabulary = None
-
-
-def _checked_question(question: str) -> str:
-    text = question.strip()
-    if not text:
-        raise UsageError("the question is empty", 'dbrag ask "How many customers are there?" -s …')
-    if len(text) > MAX_QUESTION_CHARS:
-        raise UsageError(
-            f"the question has {len(text):,} characters; at most {MAX_QUESTION_CHARS:,} are read",
-            "shorten it; data belongs into a table, not into the question",
-        )
-    return text
-
-
-def _index_dir(settings: Settings, specs: Sequence[str]) -> Path:
-    """The given folder, or one in the cache that depends on the set of sources only."""
-    if settings.index:
-        return Path(settings.index).expanduser()
-    identities = sorted(scope.identity(spec) for spec in specs)
-    key = hashlib.sha256("\n".join(identities).encode()).hexdigest()[:16]
-    return settings.cache_dir / "indexes" / key
-
-
-def _indexed_sources(settings: Settings) -> tuple[str, ...]:
-    """The sources that a given index holds, for commands without ``--source``."""
-    if settings.index:
-        found = manifest.read_manifest(Path(settings.index).expanduser())
-        if found is not None and found.sources:
-            return tuple(dict.fromkeys(scope.spec_of(entry) for entry in found.sources))
-    raise UsageError(
-        "no source is given",
-        'add -s PATH (a database file or a folder), or sources = ["…"] to dbrag.toml',
-    )

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import difflib
+import hashlib
 import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dbrag.errors import UsageError
+from dbrag.errors import DbragError, SourceNotFound, UsageError
+from dbrag.execution.guard import Admitted, admit
+from dbrag.index.manifest import read_manifest
+from dbrag.settings import Settings
 from dbrag.types import Catalog, Table, TableRef
 
 if TYPE_CHECKING:
     from dbrag.index.manifest import SourceEntry
     from dbrag.sources.base import Source
+
+MAX_QUESTION_CHARS = 20_000
+"""A longer question is refused rather than cut: no model here could read it whole."""
 
 
 def resolve(catalog: Catalog, name: str) -> TableRef:
@@ -82,3 +89,71 @@ def reflected(source: Source) -> Sequence[Table]:
     with _lock:
         _reflected[source.location] = (stamp, tables)
     return tables
+
+
+def checked_question(question: str) -> str:
+    """The question without blanks around it.
+
+    Raises:
+        UsageError: it is empty or too long.
+    """
+    text = question.strip()
+    if not text:
+        raise UsageError("the question is empty", 'dbrag ask "How many customers are there?" -s …')
+    if len(text) > MAX_QUESTION_CHARS:
+        raise UsageError(
+            f"the question has {len(text):,} characters; at most {MAX_QUESTION_CHARS:,} are read",
+            "shorten it; data belongs into a table, not into the question",
+        )
+    return text
+
+
+def index_dir(settings: Settings, specs: Sequence[str]) -> Path:
+    """The given folder, or one in the cache that depends on the set of sources only."""
+    if settings.index:
+        return Path(settings.index).expanduser()
+    identities = sorted(identity(spec) for spec in specs)
+    key = hashlib.sha256("\n".join(identities).encode()).hexdigest()[:16]
+    return settings.cache_dir / "indexes" / key
+
+
+def indexed_sources(settings: Settings) -> tuple[str, ...]:
+    """The sources that a given index holds, for commands without ``--source``.
+
+    Raises:
+        UsageError: no index is given, or it holds none.
+    """
+    if settings.index:
+        found = read_manifest(Path(settings.index).expanduser())
+        if found is not None and found.sources:
+            return tuple(dict.fromkeys(spec_of(entry) for entry in found.sources))
+    raise UsageError(
+        "no source is given",
+        'add -s PATH (a database file or a folder), or sources = ["…"] to dbrag.toml',
+    )
+
+
+def admit_anywhere(statement: str, sources: Sequence[Source]) -> tuple[Source, Admitted]:
+    """The one source whose tables a statement reads, with the statement as it may run.
+
+    Raises:
+        UsageError: several sources could run it.
+        Refused, UnknownName: none can; the first source's reason.
+        SourceNotFound: no source is open.
+    """
+    admitted: list[tuple[Source, Admitted]] = []
+    first_error: DbragError | None = None
+    for source in sources:
+        try:
+            admitted.append((source, admit(statement, source.dialect, reflected(source))))
+        except DbragError as error:
+            first_error = first_error or error
+    if len(admitted) > 1:
+        names = ", ".join(sorted(source.name for source, _ in admitted))
+        raise UsageError(
+            f"{len(admitted)} sources could run this statement: {names}",
+            "name one with --source, or write source.table",
+        )
+    if not admitted:
+        raise first_error or SourceNotFound("no source is open", "add -s PATH")
+    return admitted[0]

@@ -121,8 +121,7 @@ class Reasoner:
             if isinstance(failure, UsageError | ModelError) and not isinstance(failure, Refused):
                 raise
             outcome.error = failure
-        winner, error = outcome.winner, outcome.error
-        agreement = outcome.agreement
+        winner, error, agreement = outcome.winner, outcome.error, outcome.agreement
         seconds = time.perf_counter() - started
         return Answer(
             question=question,
