@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -75,8 +76,6 @@ def connect(
     if settings is None:
         settings = load_settings(given)
     else:
-        from dataclasses import replace
-
         settings = replace(settings, **{k: v for k, v in given.items() if v not in (None, ())})
     return Database(settings, chat_model=chat_model, embedder=embedder)
 
@@ -325,8 +324,6 @@ class Database:
         trace: TracebackType | None,
     ) -> None:
         self.close()
-
-    # ---- helpers ----------------------------------------------------------------
 
     def opened_index(self, on_event: Listener | None = None) -> store.Index:
         """The index, built or refreshed first where sources are new or changed."""

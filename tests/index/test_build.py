@@ -289,6 +289,21 @@ class TestBadIndex:
         with open_index(tmp_path / "index") as index:
             assert len(index.rows.search("panda", 5)) == 1
 
+    def test_force_keeps_other_sources_where_it_can(
+        self, build: Any, folder: Path, tmp_path: Path, embedder: CountingEmbedder
+    ) -> None:
+        build(folder)
+        embedder.encoded.clear()
+        build(folder / "zoo.db", force=True)
+        assert len(embedder.encoded) > 8  # everything, not only the zoo
+        with open_index(tmp_path / "index") as index:
+            assert {hit.table.source for hit in index.rows.search("Kabul", 9)} == {"shop", "zoo"}
+            files_of = Layout(tmp_path / "index").generation(index.manifest.generation)
+        files_of.catalog("shop").write_text("[")
+        build(folder / "zoo.db", force=True)
+        with open_index(tmp_path / "index") as index:
+            assert [entry.name for entry in index.manifest.sources] == ["zoo"]
+
     def test_a_folder_of_other_things_is_refused(
         self, build: Any, folder: Path, tmp_path: Path
     ) -> None:
@@ -374,7 +389,7 @@ class TestReaders:
         for i in (3, 4):
             change(folder / "zoo.db", f"INSERT INTO animal VALUES ({i}, 'snow leopard')")
             build(folder)
-        # Hard-linked files must not be written to.
+        # Files shared by hard links must not be written to.
         assert contents(layout.generation(old.manifest.generation).root) == first
         assert old.rows.search("snow leopard", 5) == []
         assert len(old.rows.search("panda", 5)) == 1
@@ -404,10 +419,10 @@ class TestReaders:
 
 
 def test_tree_helpers(tmp_path: Path) -> None:
-    (tmp_path / "a" / "b").mkdir(parents=True)
-    (tmp_path / "a" / "b" / "file").write_bytes(b"12345")
-    files.link_tree(tmp_path / "a", tmp_path / "c")
-    assert (tmp_path / "c" / "b" / "file").read_bytes() == b"12345"
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "file").write_bytes(b"12345")
+    files.link(tmp_path / "a" / "file", tmp_path / "b")
+    assert (tmp_path / "b").read_bytes() == b"12345"
     assert files.tree_bytes(tmp_path) == 5  # a hard link counts once
 
 

@@ -79,15 +79,6 @@ def link(source: Path, target: Path) -> None:
         shutil.copyfile(source, target)
 
 
-def link_tree(source: Path, target: Path) -> None:
-    """The same tree of folders at ``target``, its files hard-linked."""
-    for folder, _, names in os.walk(source):
-        place = target / os.path.relpath(folder, source)
-        place.mkdir(parents=True, exist_ok=True)
-        for name in names:
-            link(source.joinpath(folder, name), place / name)
-
-
 def tree_bytes(root: Path) -> int:
     """Bytes of all files below ``root``, hard-linked ones once."""
     seen: dict[tuple[int, int], int] = {}

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 from dbrag.catalog.joins import JoinGraph
 from dbrag.index.catalogs import read_catalog, write_catalog
-from dbrag.index.files import link, link_tree, translated
-from dbrag.index.fulltext import TextWriter
+from dbrag.index.files import link, translated
+from dbrag.index.fulltext import TextWriter, open_texts
 from dbrag.index.rows import ROWS, row_texts
 from dbrag.index.summaries import column_texts, names_text, samples_text
 from dbrag.index.tables import write_tables
 from dbrag.index.values import VALUES, column_values
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from dbrag.index.layout import Generation
     from dbrag.models.base import Embedder
@@ -29,10 +29,9 @@ class NextGeneration:
     Args:
         files: the new folder; must not exist.
         previous: the generation to take from; None starts empty.
-        number: of the new generation.
     """
 
-    def __init__(self, files: Generation, previous: Generation | None, number: int) -> None:
+    def __init__(self, files: Generation, previous: Generation | None) -> None:
         self.files = files
         self._previous = previous
         self._sources: list[str] = []
@@ -40,13 +39,8 @@ class NextGeneration:
             files.catalogs.mkdir(parents=True)
             files.lance.mkdir()
             files.reader_lock.touch()
-            if previous is not None:
-                for name in (ROWS, VALUES):
-                    # Without this a missing folder would be taken over as an empty one.
-                    (previous.lance / f"{name}.lance").stat()
-                link_tree(previous.lance, files.lance)
-            self._rows = TextWriter(files, ROWS, stem=True, mark=number)
-            self._values = TextWriter(files, VALUES, stem=False, mark=number)
+            self._rows = TextWriter(files, previous, ROWS, stem=True)
+            self._values = TextWriter(files, previous, VALUES, stem=False)
 
     def add_table(self, table: Table, rows: Sequence[Sequence[Any]]) -> None:
         """Make the rows and values of a table searchable."""
@@ -63,30 +57,24 @@ class NextGeneration:
         write_catalog(self.files.catalog(source), ordered)
         self._sources.append(source)
 
-    def keep(self, sources: Iterable[str]) -> None:
-        """Take over the catalogs of these sources."""
-        for source in sources:
+    def take_back(self, source: str) -> None:
+        """Remove the texts of a source whose reading failed."""
+        with translated(self.files.root.parent, "write"):
+            self._rows.take_back(source)
+            self._values.take_back(source)
+
+    def finish_texts(self, kept: Collection[str]) -> tuple[int, int]:
+        """Take over the sources that stay and complete the full-text indexes.
+
+        Returns:
+            The versions of rows and values.
+        """
+        with translated(self.files.root.parent, "write"):
             if self._previous is not None:
-                link(self._previous.catalog(source), self.files.catalog(source))
-                self._sources.append(source)
-
-    def forget_new(self, source: str) -> None:
-        """Take back the texts of a source whose reading failed."""
-        with translated(self.files.root.parent, "write"):
-            self._rows.forget_new(source)
-            self._values.forget_new(source)
-
-    def forget_old(self, sources: Collection[str]) -> None:
-        """Delete the texts that earlier generations hold of these sources."""
-        if self._previous is not None and sources:
-            with translated(self.files.root.parent, "write"):
-                self._rows.forget_old(sources)
-                self._values.forget_old(sources)
-
-    def finish_texts(self) -> tuple[int, int]:
-        """Complete the full-text indexes; the versions of rows and values."""
-        with translated(self.files.root.parent, "write"):
-            return self._rows.finish(), self._values.finish()
+                for source in kept:
+                    link(self._previous.catalog(source), self.files.catalog(source))
+                    self._sources.append(source)
+            return self._rows.finish(kept), self._values.finish(kept)
 
     def write_tables(
         self, embedder: Callable[[], Embedder], on_encoded: Callable[[int, int], None], reuse: bool
@@ -114,3 +102,15 @@ class NextGeneration:
             on_encoded=on_encoded,
         )
         return len(tables)
+
+
+def is_whole(generation: Generation, sources: Sequence[str]) -> bool:
+    """Whether the catalogs and texts of these sources can be taken over."""
+    try:
+        for source in sources:
+            read_catalog(generation.catalog(source))
+        for name in (ROWS, VALUES):
+            open_texts(generation, name).count_rows()
+    except Exception:  # whatever it is, it cannot be taken over
+        return False
+    return True

@@ -17,8 +17,8 @@
         bm25/              sparse BM25 matrix over the same tables
         lance/             rows.lance and values.lance: full text over cells
 
-A new generation shares unchanged files with the one before through hard links
-(Lance never changes a file once written), so it costs only what changed. Row i
+A new generation takes over what stays: catalog files as hard links, vectors by the hash
+of their text, full-text rows by copying, so only what changed is read or encoded. Row i
 of every table array is table i of the catalog: sources by name, then schemas,
 then names.
 """

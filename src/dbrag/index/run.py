@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from dbrag.errors import DbragError, IndexUnusable, SourceUnreadable
 from dbrag.index.cleanup import remove_leftovers
 from dbrag.index.files import sync_tree
-from dbrag.index.generation import NextGeneration
+from dbrag.index.generation import NextGeneration, is_whole
 from dbrag.index.manifest import (
     FailedSource,
     Manifest,
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from dbrag.sources.base import Source
     from dbrag.types import Table
 
+log = logging.getLogger(__name__)
+
 _STAYS = "what was indexed before stays"
 
 
@@ -38,7 +41,7 @@ class Run:
     Attributes:
         manifest: the one in force, None for a new or damaged index.
         settings: budgets for reading; None where the plan reads nothing.
-        force: start from an empty generation if no other source has to stay.
+        force: encode everything anew, and take nothing over from a damaged generation.
         failed: sources of the plan that could not be read, for the manifest.
         errors: why they could not.
     """
@@ -63,12 +66,6 @@ class Run:
                 # Only marks have changed.
                 lines = {}
                 self._switch(replace(self.manifest, sources=self._entries({})))
-        except IndexUnusable as error:
-            if not self.force:
-                raise
-            folder = str(self.layout.root)
-            hint = f"if this goes on, delete the folder {folder!r} and index again"
-            raise IndexUnusable(error.message, hint) from error
         finally:
             # Also after Ctrl-C or on a full disk: give the space back at once.
             remove_leftovers(self.layout)
@@ -79,7 +76,7 @@ class Run:
             self.encoder.load()
         number = 1 + max(self.layout.generations(), default=0)
         previous = self._previous()
-        new = NextGeneration(self.layout.generation(number), previous, number)
+        new = NextGeneration(self.layout.generation(number), previous)
         entries, lines = self._read_sources(new)
         self._check_any_usable(entries)
         if not entries and not self.plan.dropped and self.manifest is not None:
@@ -98,15 +95,15 @@ class Run:
     ) -> None:
         """Complete the new generation and switch to it."""
         everything = self._entries(entries)
-        new.keep(entry.name for entry in everything if entry.name not in entries)
-        new.forget_old([*entries, *(entry.name for entry in self.plan.dropped)])
         self.reporter.tell("text", 0, 1)
-        rows_version, values_version = new.finish_texts()
+        rows_version, values_version = new.finish_texts(
+            [e.name for e in everything if e.name not in entries]
+        )
         self.reporter.tell("text", 1, 1)
         new.write_tables(
             self.encoder.load,
             lambda done, total: self.reporter.tell("encode", done, total),
-            reuse=self.encoder.same,
+            reuse=self.encoder.same and not self.force,
         )
         self.reporter.tell("switch", 0, 1)
         sync_tree(new.files.root)
@@ -137,7 +134,7 @@ class Run:
             except IndexUnusable:
                 raise
             except DbragError as error:
-                new.forget_new(source.name)
+                new.take_back(source.name)
                 self.failed.append(FailedSource(source.name, source.location, stamp, error.message))
                 self.errors.append(error)
                 before = self.manifest.source(source.name) if self.manifest else None
@@ -198,22 +195,24 @@ class Run:
         )
 
     def _previous(self) -> Generation | None:
-        """The generation to take over from."""
-        if self.manifest is None or (self.force and not self._entries_staying()):
+        """The generation to take over from; with ``force`` only if it is whole."""
+        if self.manifest is None:
             return None
-        return self.layout.generation(self.manifest.generation)
-
-    def _entries_staying(self) -> list[SourceEntry]:
-        """Entries that stay if every source of the plan can be read."""
-        building = {source.name for source, _ in self.plan.build}
-        return [entry for entry in self._entries({}) if entry.name not in building]
+        previous = self.layout.generation(self.manifest.generation)
+        names = [entry.name for entry in self.manifest.sources]
+        if self.force and not is_whole(previous, names):
+            log.warning("%s is damaged, nothing is taken over from it", previous.root)
+            self.manifest = None
+            self.plan = replace(self.plan, unchanged=(), others=(), dropped=())
+            return None
+        return previous
 
     def _entries(self, built: dict[str, SourceEntry]) -> tuple[SourceEntry, ...]:
         """All entries after the run, by name."""
         entries = {entry.name: entry for entry in self.manifest.sources} if self.manifest else {}
         entries |= {entry.name: entry for entry in self.plan.kept}
         for entry in self.plan.dropped:
-            del entries[entry.name]
+            entries.pop(entry.name, None)
         entries |= built
         return tuple(entries[name] for name in sorted(entries))
 
