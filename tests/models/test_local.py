@@ -281,6 +281,26 @@ def test_close_stops_what_runs_and_frees_the_engine(model: LlamaModel, engine: E
         model.sample(PROMPT)
 
 
+def test_close_waits_for_an_interrupted_batch(
+    model: LlamaModel, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(local, "INTERRUPT_WAIT_S", 0.01)
+    batch = threading.Event()
+
+    def slow(_: Any) -> Iterator[dict[str, Any]]:
+        _thread.interrupt_main()
+        batch.wait(5)  # no callback meanwhile: a prompt is evaluated
+        yield token(0, "x")
+
+    engine.answer = slow
+    with pytest.raises(KeyboardInterrupt):
+        model.sample(PROMPT)
+    threading.Timer(0.3, batch.set).start()
+    model.close()
+    assert batch.is_set(), "the engine may not go while it works"
+    assert engine.stopped == 1
+
+
 def test_too_little_memory_names_both_numbers_and_alternatives(
     model: LlamaModel, engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -48,7 +48,7 @@ OVERHEAD_BYTES = 150_000_000
 BARRIER_SPINS = 1000
 """Turns a thread waits awake for the others: some microseconds."""
 INTERRUPT_WAIT_S = 1.0
-EXIT_WAIT_S = 10.0
+EXIT_WAIT_S = 30.0
 _SPINS = "GOMP_SPINCOUNT"
 _TEMPLATE_TOKENS = 64
 _MESSAGE_TOKENS = 16
@@ -303,7 +303,9 @@ class LlamaModel:
             stream.join(INTERRUPT_WAIT_S)
             raise
         finally:
-            self._streams.discard(stream)
+            # one that is cut off in the middle of a batch has to be waited for before the end:
+            # tearing the engine down under it crashes the process
+            self._streams = {each for each in self._streams if each.is_alive()}
         if stream.cancelled:
             raise ModelError(f"{self._name!r} was closed while it answered")
         if stream.failure is not None:

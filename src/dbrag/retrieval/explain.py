@@ -44,14 +44,16 @@ def matches_of(table: Table, mentions: Sequence[Mention]) -> tuple[ValueMatch, .
     A weak mention that only repeats the table's own names ("customer" in a column of
     ``customers``) is no evidence and is left out.
     """
+    here = [mention for mention in mentions if mention.table == table.ref]
+    if not here:
+        return ()
     own = set(plain_words(split_identifier(table.ref.name)))
     for column in table.columns:
         own |= set(plain_words(split_identifier(column.name)))
     matches = dict.fromkeys(
         ValueMatch(mention.column, mention.value)
-        for mention in mentions
-        if mention.table == table.ref
-        and (mention.strong or not set(plain_words(mention.value)) <= own)
+        for mention in here
+        if mention.strong or not set(plain_words(mention.value)) <= own
     )
     return tuple(matches)[:MATCHES_PER_TABLE]
 
@@ -83,15 +85,15 @@ def reason(
 
 def _likeliest_neighbour(index: Index, i: int, scores: NDArray[np.float32]) -> str:
     """ "joined with country by country_code": the best-scored table that joins it."""
-    refs = [table.ref for table in index.catalog.tables]
+    here = index.catalog.tables[i].ref
     position = index.catalog.position
-    near = [position[ref] for ref in index.joins.neighbours(refs[i]) if ref in position]
+    near = [ref for ref in index.joins.neighbours(here) if ref in position]
     if not near:
         return ""
-    best = max(near, key=lambda j: (float(scores[j]), -j))
-    edge = index.joins.between(refs[i], refs[best])[0]
-    columns = edge.left_columns if edge.left == refs[i] else edge.right_columns
-    return f"joined with {refs[best].name} by {', '.join(columns)}"
+    best = max(near, key=lambda ref: (float(scores[position[ref]]), -position[ref]))
+    edge = index.joins.between(here, best)[0]
+    columns = edge.left_columns if edge.left == here else edge.right_columns
+    return f"joined with {best.name} by {', '.join(columns)}"
 
 
 def _shown(value: str) -> str:
