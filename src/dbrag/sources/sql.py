@@ -269,9 +269,10 @@ class SqlSource:
         with _idle_lock:
             _idle[id(self)] = weakref.ref(self)
             _idle.move_to_end(id(self))
-            oldest = _idle.popitem(last=False)[1]() if len(_idle) > _IDLE_SOURCES else None
-        if oldest is not None:
-            oldest.release()
+            over = [_idle.popitem(last=False)[1]() for _ in range(len(_idle) - _IDLE_SOURCES)]
+        for source in over:
+            if source is not None:  # one that was forgotten without being closed
+                source.release()
 
 
 def _mark_of(connection: Connection) -> tuple[int, ...] | None:
