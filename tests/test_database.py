@@ -188,6 +188,25 @@ def test_a_changed_source_is_indexed_again_before_the_answer(small_shop: Path) -
     assert answer.execution.rows == ((1,),)
 
 
+def test_a_file_that_became_unreadable_is_not_indexed_again_each_time(tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    folder.mkdir()
+    for name in ("a", "b"):
+        with closing(sqlite3.connect(folder / f"{name}.db")) as connection:
+            connection.execute("CREATE TABLE t (x)")
+            connection.commit()
+    with connect(folder, index=tmp_path / "index") as db:
+        db.search("t")
+    (folder / "b.db").write_bytes(b"no database at all")
+    events: list[Any] = []
+    with connect(folder, index=tmp_path / "index") as db:
+        found = db.search("t", on_event=events.append)
+    assert events == []
+    assert "source_skipped" in [warning.code for warning in found.warnings]
+    # What is left of it in the index takes no part: nothing could be run there.
+    assert [str(candidate.table) for candidate in found.candidates] == ["a.t"]
+
+
 def test_sql_goes_through_the_guard(small_shop: Path) -> None:
     with connect(small_shop) as db:
         assert db.sql("SELECT COUNT(*) FROM customers").to_dict()["rows"] == [[3]]

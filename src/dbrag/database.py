@@ -327,7 +327,8 @@ class Database:
 
     def opened_index(self, on_event: Listener | None = None) -> store.Index:
         """The index, built or refreshed first where sources are new or changed."""
-        stale = manifest.stale_sources(manifest.read_manifest(self.index_dir), self.sources)
+        known = manifest.read_manifest(self.index_dir)
+        stale = manifest.stale_sources(known, self.sources, self.skipped)
         if stale:
             if on_event:
                 on_event(
