@@ -15,7 +15,7 @@ import os
 import time
 from dataclasses import asdict, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -66,7 +66,8 @@ def measure(index: Index, name: str, limit: int | None, cache: Path) -> Split:
             gold[i, [index.catalog.position[ref] for ref in question.tables]] = True
             for part in PARTS:
                 rows[part].append(getattr(parts, part))
-        np.savez(path, gold=gold, **{part: np.stack(values) for part, values in rows.items()})
+        arrays: dict[str, Any] = {part: np.stack(values) for part, values in rows.items()}
+        np.savez(path, gold=gold, **arrays)
     data = np.load(path)
     return Split({part: data[part] for part in PARTS}, data["gold"])
 

@@ -31,7 +31,7 @@ class Settings:
         encoder: text encoder as ``provider:name`` or the path of an ONNX folder.
         cache: folder for weights and default indexes; None means the user's cache.
         k: tables kept by the coarse ranking.
-        top: tables shown by ``search`` and given to the reasoner.
+        top: tables shown by ``search``; what a program gets to see is selected anew.
         votes: programs voted on.
         rounds: repair rounds for one program.
         max_rows: rows printed; never limits what is computed.

@@ -9,13 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import sqlglot
 from sqlglot import exp
-from sqlglot.errors import SqlglotError
 from sqlglot.optimizer.scope import Scope, traverse_scope
 
 from dbrag.catalog.joins import JoinEdge, JoinGraph
-from dbrag.reasoning.repair import Mended, tables_in
+from dbrag.reasoning.repair import Mended, parse, tables_in
 from dbrag.types import Table
 
 
@@ -24,9 +22,8 @@ def add_missing_joins(
 ) -> Mended | None:
     """The statement with one missing join added to each SELECT that lacks one; None when
     nothing is missing or more than one join would do."""
-    try:
-        tree = sqlglot.parse_one(sql, dialect=dialect)
-    except SqlglotError:
+    tree = parse(sql, dialect)
+    if tree is None:
         return None
     by_name = {table.ref.name.casefold(): table for table in tables}
     changes: list[str] = []

@@ -2,8 +2,9 @@
 
 The stable part (instructions, column lines) comes first and in a fixed order, what
 changes with the question last, so that the model's evaluated prefix can be reused.
-Names, comments and cells are data of unknown origin: they are quoted, capped and
-stripped of control characters, and nothing in them can end a line or a quote.
+Comments and cells are data of unknown origin: they are capped and stripped of control
+characters, so that they stay on their line. Names are quoted but whole, since a
+statement has to spell them exactly.
 """
 
 from __future__ import annotations
@@ -20,7 +21,6 @@ from dbrag.models.base import Prompt
 from dbrag.types import Column, Table, TableRef, ValueMatch
 
 MAX_CELL_CHARS = 40
-MAX_NAME_CHARS = 80
 MAX_COLUMNS = 60
 """Columns shown of one table; the ones the question mentions come first."""
 

@@ -7,7 +7,6 @@ mend by rule, cost no tokens, and every change is told.
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 from sqlglot.optimizer.scope import Scope, traverse_scope
 
+from dbrag.execution.schema import spelling
 from dbrag.types import Table
 
 _NEAR = 0.84
@@ -41,7 +41,7 @@ def mend_names(sql: str, tables: Sequence[Table], dialect: str) -> Mended | None
     A column that no table in scope has is renamed to its one near spelling there.
     None when nothing could be mended.
     """
-    tree = _parse(sql, dialect)
+    tree = parse(sql, dialect)
     if tree is None:
         return None
     by_name = {table.ref.name.casefold(): table for table in tables}
@@ -60,7 +60,7 @@ def mend_names(sql: str, tables: Sequence[Table], dialect: str) -> Mended | None
 
 def mend_literals(sql: str, tables: Sequence[Table], dialect: str, lookup: Lookup) -> Mended | None:
     """Write each compared text as the data spells it, where ``lookup`` knows one spelling."""
-    tree = _parse(sql, dialect)
+    tree = parse(sql, dialect)
     if tree is None:
         return None
     by_name = {table.ref.name.casefold(): table for table in tables}
@@ -79,7 +79,8 @@ def mend_literals(sql: str, tables: Sequence[Table], dialect: str, lookup: Looku
     return Mended(tree.sql(dialect=dialect), tuple(changes)) if changes else None
 
 
-def _parse(sql: str, dialect: str) -> exp.Expr | None:
+def parse(sql: str, dialect: str) -> exp.Expr | None:
+    """The tree of a statement, None where it does not parse."""
     try:
         return sqlglot.parse_one(sql, dialect=dialect)
     except SqlglotError:
@@ -87,7 +88,7 @@ def _parse(sql: str, dialect: str) -> exp.Expr | None:
 
 
 def tables_in(scope: Scope, by_name: dict[str, Table]) -> dict[str, Table]:
-    """alias → table, for the real tables that the scope reads."""
+    """Alias → table, for the real tables that the scope reads."""
     found = {}
     for alias, source in scope.sources.items():
         if isinstance(source, exp.Table) and source.name.casefold() in by_name:
@@ -147,14 +148,12 @@ def _aliases(scope: Scope) -> set[str]:
 
 def _nearest(name: str, tables: dict[str, Table]) -> tuple[str, str] | None:
     """The one (alias, column) whose spelling, case and punctuation aside, is near enough."""
-    wanted = _folded(name)
     scored = []
     for alias, table in tables.items():
         for column in table.columns:
-            folded = _folded(column.name)
-            near = 1.0 if folded == wanted else difflib.SequenceMatcher(a=wanted, b=folded).ratio()
+            near = spelling(name, column.name)
             # "name" for singer.singer_name: the table's own name may be left out
-            if folded == _folded(table.ref.name) + wanted:
+            if spelling(table.ref.name + name, column.name) == 1.0:
                 near = 0.95
             scored.append((near, alias, column.name))
     scored.sort(reverse=True)
@@ -163,10 +162,6 @@ def _nearest(name: str, tables: dict[str, Table]) -> tuple[str, str] | None:
     if len(scored) > 1 and scored[1][0] == scored[0][0]:
         return None
     return scored[0][1], scored[0][2]
-
-
-def _folded(name: str) -> str:
-    return re.sub(r"[\W_]+", "", name).casefold()
 
 
 def _comparisons(scope: Scope) -> list[tuple[exp.Column, exp.Literal]]:

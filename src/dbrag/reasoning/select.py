@@ -18,8 +18,11 @@ from dbrag.types import Candidate, Catalog, TableRef
 
 @dataclass(frozen=True, slots=True)
 class SelectWeights:
-    """How sources are compared and when a table is taken; chosen on Spider's training
-    questions with ``bench/selection_weights.py``.
+    """How sources are compared and when a table is taken.
+
+    ``coverage`` and ``values`` were fitted on Spider's training questions with
+    ``bench/selection_weights.py``, which also shows what other thresholds than
+    ``needed`` would give; ``close`` and ``most`` were set by hand.
 
     Attributes:
         coverage: weight of the share of the question that a source's names know.

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -65,11 +66,10 @@ def is_hollow(execution: Execution) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Ballot:
-    """One program's vote: ``weight`` breaks ties and reflects how it was sampled."""
+    """One program's vote: the key of its result, and whether that carries anything."""
 
     key: str
     hollow: bool
-    weight: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +82,10 @@ class Tally:
 
 
 def tally(ballots: Sequence[Ballot]) -> Tally | None:
-    """Count: the group with the largest weight wins, the earliest ballot on a tie.
+    """Count: the largest group wins, the earliest ballot on a tie.
 
     Hollow groups count only when there is no other. ``agreement`` is the winners'
-    share of all ballots by number; ``split`` tells that another group with content
-    came within one ballot of the winner.
+    share of all ballots; ``split`` tells that another counted group is as large.
     """
     if not ballots:
         return None
@@ -94,22 +93,14 @@ def tally(ballots: Sequence[Ballot]) -> Tally | None:
     groups: dict[str, list[int]] = {}
     for i in solid or range(len(ballots)):
         groups.setdefault(ballots[i].key, []).append(i)
-    ranked = sorted(
-        groups.values(), key=lambda group: (-sum(ballots[i].weight for i in group), group[0])
-    )
+    ranked = sorted(groups.values(), key=lambda group: (-len(group), group[0]))
     best = ranked[0]
-    split = len(ranked) > 1 and len(best) - len(ranked[1]) < 1
+    split = len(ranked) > 1 and len(ranked[1]) == len(best)
     return Tally(tuple(best), len(best) / len(ballots), split)
 
 
 def decided(ballots: Sequence[Ballot], outstanding: int) -> bool:
-    """True when the ballots still to come cannot change the winner (each weighs at most 1)."""
-    solid: dict[str, float] = {}
-    for ballot in ballots:
-        if not ballot.hollow:
-            solid[ballot.key] = solid.get(ballot.key, 0.0) + ballot.weight
-    ranked = sorted(solid.values(), reverse=True)
-    if not ranked:
-        return False
-    second = ranked[1] if len(ranked) > 1 else 0.0
-    return ranked[0] > second + outstanding
+    """True when the ballots still to come cannot change the winner."""
+    solid = Counter(ballot.key for ballot in ballots if not ballot.hollow)
+    counts = [count for _, count in solid.most_common(2)]
+    return bool(counts) and counts[0] > sum(counts[1:]) + outstanding

@@ -40,7 +40,9 @@ _idle: OrderedDict[int, weakref.ref[SqlSource]] = OrderedDict()
 class SqlSession:
     """One read-only connection to a SQLite file, used by one thread at a time."""
 
-    def __init__(self, connection: sqlite3.Connection, path: str, mark: tuple[int, ...] | None):
+    def __init__(
+        self, connection: sqlite3.Connection, path: str, mark: tuple[int, ...] | None
+    ) -> None:
         self._connection = connection
         self._path = path
         self._mark = mark
