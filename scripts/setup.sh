@@ -28,10 +28,10 @@ while [ $# -gt 0 ]; do
     esac
 done
 
-extra=local
+extra=local,servers
 case ${DBRAG_MODEL:-local:} in
     local:* | *.gguf) ;;
-    *) extra=remote ;;
+    *) extra=remote,servers ;;
 esac
 
 python=$(find_python)

@@ -26,8 +26,8 @@ from dbrag.types import (
     Table,
     TableRef,
     ValueMatch,
-    json_value,
 )
+from dbrag.values import json_value
 
 SCALARS = st.one_of(
     st.none(),

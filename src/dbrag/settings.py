@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import os
 import tomllib
-from dataclasses import dataclass, fields, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dbrag.errors import UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from dbrag.options import FileOptions, OpenOptions, SourceOptions, read_options
 
 CONFIG_NAME = "dbrag.toml"
 DEFAULT_MODEL = "local:qwen2.5-coder-1.5b"
@@ -42,6 +41,11 @@ class Settings:
         profile_s: seconds spent on reading one table.
         threads: threads of the local model; None chooses from the free cores.
         offline: never open a connection for weights or remote models.
+        schemas: schemas of a server to read; empty means all that the user may see.
+        redact: columns that are never read: ``column``, ``table.column``, and so on.
+        engine_mb: memory of the engine that reads files.
+        source_options: ``[source.NAME]`` of ``dbrag.toml``.
+        file_options: ``[files."PATTERN"]`` of ``dbrag.toml``.
     """
 
     sources: tuple[str, ...] = ()
@@ -61,9 +65,15 @@ class Settings:
     profile_s: float = 10.0
     threads: int | None = None
     offline: bool = False
+    schemas: tuple[str, ...] = ()
+    redact: tuple[str, ...] = ()
+    engine_mb: int = 1024
+    source_options: Mapping[str, SourceOptions] = field(default_factory=dict)
+    file_options: Mapping[str, FileOptions] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for name in ("k", "top", "votes", "max_result_rows", "max_result_mb", "profile_rows"):
+        names = ("k", "top", "votes", "max_result_rows", "max_result_mb", "profile_rows")
+        for name in (*names, "engine_mb"):
             if getattr(self, name) < 1:
                 raise UsageError(f"{name} must be at least 1, not {getattr(self, name)!r}")
         for name in ("rounds", "max_rows"):
@@ -81,6 +91,18 @@ class Settings:
         import platformdirs
 
         return Path(platformdirs.user_cache_dir("dbrag", appauthor=False))
+
+    def open_options(self) -> OpenOptions:
+        """What opening the sources depends on."""
+        return OpenOptions(
+            cache=self.cache_dir / "files",
+            schemas=self.schemas,
+            redact=self.redact,
+            sources=self.source_options,
+            files=self.file_options,
+            memory_mb=self.engine_mb,
+            threads=self.threads,
+        )
 
 
 def load_settings(
@@ -125,7 +147,11 @@ def _from_file(path: Path) -> dict[str, Any]:
         raise UsageError(f"cannot read the configuration {str(path)!r}: {reason}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"{str(path)!r} is not valid TOML: {error}") from error
-    values = {name: _checked(name, value, str(path)) for name, value in data.items()}
+    tables: dict[str, Any] = {}
+    for name, kind in (("source", SourceOptions), ("files", FileOptions)):
+        if name in data:
+            tables[_TABLES[name]] = _from_table(data.pop(name), name, kind)
+    values = {name: _checked(name, value, str(path)) for name, value in data.items()} | tables
     folder = path.resolve().parent
     for name in ("index", "cache"):
         if name in values:
@@ -133,6 +159,12 @@ def _from_file(path: Path) -> dict[str, Any]:
     if "sources" in values:
         values["sources"] = tuple(_from_folder(spec, folder) for spec in values["sources"])
     return values
+
+
+def _from_table(data: Any, name: str, kind: type[Any]) -> dict[str, Any]:
+    if not isinstance(data, dict):
+        raise UsageError(f"{name} must be a table, not {data!r}", f"write [{name}.NAME]")
+    return {key: read_options(kind, one, f"{name}.{key}") for key, one in data.items()}
 
 
 def _from_folder(spec: str, folder: Path) -> str:
@@ -145,20 +177,22 @@ def _from_folder(spec: str, folder: Path) -> str:
 
 def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
     values: dict[str, Any] = {}
-    for field in fields(Settings):
-        text = environ.get(f"DBRAG_{field.name.upper()}")
-        if text:
-            values[field.name] = _checked(field.name, text, f"DBRAG_{field.name.upper()}")
+    for one in fields(Settings):
+        text = environ.get(f"DBRAG_{one.name.upper()}")
+        if text and one.name not in _TABLES.values():
+            values[one.name] = _checked(one.name, text, f"DBRAG_{one.name.upper()}")
     return values
 
 
 def _checked(name: str, value: Any, where: str) -> Any:
     """``value`` as the type of the field ``name``."""
-    kinds = {field.name: str(field.type) for field in fields(Settings)}
+    kinds = {one.name: str(one.type) for one in fields(Settings)}
+    if name in _TABLES.values():
+        return value
     if name not in kinds:
-        known = ", ".join(sorted(kinds))
+        known = ", ".join(sorted(kinds.keys() - _TABLES.values()))
         raise UsageError(f"unknown setting {name!r} in {where}", f"known settings: {known}")
-    kind = kinds[name].removesuffix(" | None")
+    kind = "texts" if name in _TEXTS else kinds[name].removesuffix(" | None")
     try:
         return _CONVERT[kind](value)
     except (ValueError, TypeError) as error:
@@ -173,6 +207,11 @@ def _to_sources(value: Any) -> tuple[str, ...]:
             else (value,)
         )
     return tuple(str(part) for part in value)
+
+
+def _to_texts(value: Any) -> tuple[str, ...]:
+    parts = value.split(",") if isinstance(value, str) else value
+    return tuple(text for part in parts if (text := str(part).strip()))
 
 
 def _to_bool(value: Any) -> bool:
@@ -190,7 +229,12 @@ def _to_int(value: Any) -> int:
     return int(value)
 
 
+_TABLES = {"source": "source_options", "files": "file_options"}
+"""Tables of ``dbrag.toml`` and their fields."""
+_TEXTS = frozenset({"schemas", "redact"})
+
 _CONVERT: dict[str, Any] = {
+    "texts": _to_texts,
     "tuple[str, ...]": _to_sources,
     "str": str,
     "int": _to_int,
@@ -198,6 +242,7 @@ _CONVERT: dict[str, Any] = {
     "bool": _to_bool,
 }
 _KIND_NAMES = {
+    "texts": "a list of names",
     "tuple[str, ...]": "a list of sources",
     "str": "text",
     "int": "a whole number",

@@ -2,20 +2,17 @@
 
 Source → Catalog → index → Candidate → Program → Execution → Answer, in the
 order of Figure 1 of the paper. Nothing here imports anything at run time
-but the standard library.
+but the standard library and ``values``.
 """
 
 from __future__ import annotations
 
-import base64
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import date, datetime, time, timedelta
-from decimal import Decimal
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
-from uuid import UUID
+
+from dbrag.values import arrow_array, json_value
 
 if TYPE_CHECKING:
     import pandas
@@ -23,8 +20,6 @@ if TYPE_CHECKING:
 
 SCHEMA_VERSION = 1
 """Version of every JSON object that dbrag prints."""
-
-_EXACT_INTEGER = 2**53
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -51,6 +46,9 @@ class Column:
     type: str = ""
     nullable: bool = True
     comment: str = ""
+
+
+TableKind = Literal["table", "view", "materialized view", "foreign table"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,12 +84,14 @@ class Table:
 
     ``row_count`` is exact, or None where counting went over the budget.
     ``sampled`` is true when the profile and the row index saw only
-    ``rows_read`` of more rows.
+    ``rows_read`` of more rows. ``estimate`` is the engine's own guess of the
+    number of rows. ``redacted`` names columns that nobody may read: they are
+    not in ``columns``, and ``*`` must not bring them back.
     """
 
     ref: TableRef
     columns: tuple[Column, ...]
-    kind: Literal["table", "view"] = "table"
+    kind: TableKind = "table"
     primary_key: tuple[str, ...] = ()
     foreign_keys: tuple[ForeignKey, ...] = ()
     comment: str = ""
@@ -100,6 +100,8 @@ class Table:
     sampled: bool = False
     profile: tuple[ColumnProfile, ...] = ()
     sample_rows: tuple[tuple[str | None, ...], ...] = ()
+    estimate: int | None = None
+    redacted: tuple[str, ...] = ()
 
     def column(self, name: str) -> Column | None:
         """The column of that name, letter case ignored."""
@@ -277,7 +279,7 @@ class Execution:
         arrays = []
         for i, column in enumerate(self.columns):
             values = [row[i] for row in self.rows]
-            arrays.append(_arrow_array(pa, values, column.type))
+            arrays.append(arrow_array(pa, values, column.type))
         return pa.Table.from_arrays(arrays, names=[column.name for column in self.columns])
 
 
@@ -355,43 +357,6 @@ class Answer:
             "tokens": dict(self.tokens),
             "model": self.model,
         }
-
-
-def json_value(value: object) -> object:
-    """A cell as JSON without loss: what JSON cannot hold exactly becomes a string.
-
-    Decimals, integers beyond 2^53, UUIDs, dates and times become text (ISO 8601),
-    binary becomes base64, NaN and infinities (no JSON) become their names.
-    """
-    match value:
-        case None | bool() | str():
-            return value
-        case int():
-            return value if abs(value) <= _EXACT_INTEGER else str(value)
-        case float():
-            return value if math.isfinite(value) else str(value)
-        case Decimal() | UUID():
-            return str(value)
-        case datetime() | date() | time():
-            return value.isoformat()
-        case timedelta():
-            return str(value)
-        case bytes() | bytearray() | memoryview():
-            return base64.b64encode(bytes(value)).decode("ascii")
-        case Mapping():
-            return {str(k): json_value(v) for k, v in value.items()}
-        case Sequence():
-            return [json_value(v) for v in value]
-        case _:
-            return str(value)
-
-
-def _arrow_array(pa: Any, values: list[Any], type_text: str) -> pa.Array:
-    """Values as an Arrow array; falls back to text where no single type holds them."""
-    try:
-        return pa.array(values, type=None if type_text == "mixed" else pa.type_for_alias(type_text))
-    except (pa.ArrowInvalid, pa.ArrowTypeError, ValueError):
-        return pa.array([None if v is None else str(json_value(v)) for v in values], pa.string())
 
 
 def _rounded(value: object) -> object:

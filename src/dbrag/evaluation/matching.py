@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dbrag.types import json_value
+from dbrag.values import json_value
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from dbrag.evaluation.matching import same_rows
-from dbrag.types import json_value
+from dbrag.values import json_value
 
 Rows = Sequence[Sequence[Any]]
 

@@ -46,6 +46,8 @@ def _table(data: dict[str, Any]) -> Table:
         sampled=data["sampled"],
         profile=tuple(_profile(entry) for entry in data["profile"]),
         sample_rows=tuple(tuple(row) for row in data["sample_rows"]),
+        estimate=data["estimate"],
+        redacted=tuple(data["redacted"]),
     )
 
 

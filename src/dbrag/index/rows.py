@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dbrag.index.fulltext import TextTable
-from dbrag.types import json_value
+from dbrag.values import json_value
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence

@@ -7,7 +7,8 @@ from decimal import Decimal
 
 from dbrag.reasoning.attempt import Attempt
 from dbrag.reasoning.select import Selection
-from dbrag.types import AnswerWarning, Catalog, Execution, TableRef, json_value
+from dbrag.types import AnswerWarning, Catalog, Execution, TableRef
+from dbrag.values import json_value
 
 MAX_TEXT_CHARS = 300
 

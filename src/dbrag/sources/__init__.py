@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dbrag.sources.base import Session, SkippedSource, Source
+from dbrag.sources.base import ColumnStatistics, Session, SkippedSource, Source
 from dbrag.sources.open import open_sources
 
-__all__ = ["Session", "SkippedSource", "Source", "open_sources"]
+__all__ = ["ColumnStatistics", "Session", "SkippedSource", "Source", "open_sources"]

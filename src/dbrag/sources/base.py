@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
-    from dbrag.types import Table
+    from dbrag.types import Table, TableRef
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +19,21 @@ class SkippedSource:
     name: str
     location: str
     reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnStatistics:
+    """What the engine itself knows of a column of the whole table; None: it does not know.
+
+    ``frequent`` holds (value, share of the rows), most frequent first. Texts are
+    display strings.
+    """
+
+    distinct: int | None = None
+    null_share: float | None = None
+    minimum: str | None = None
+    maximum: str | None = None
+    frequent: tuple[tuple[str, float], ...] = ()
 
 
 class Session(Protocol):
@@ -69,16 +84,45 @@ class Source(Protocol):
         """A hash of schema and content; equal means nothing has to be redone."""
         ...
 
-    def reflect(self) -> list[Table]:
-        """Tables and views with columns and keys, no profile yet, ordered by name.
+    def marks(self) -> Mapping[TableRef, str]:
+        """For each table a cheap mark of its schema and content, as ``stamp``.
+
+        Empty where the engine cannot tell its tables apart: then all are read again.
 
         Raises:
             SourceError: it cannot be read.
         """
         ...
 
-    def session(self) -> AbstractContextManager[Session]:
-        """A read-only session, closed (or returned to its pool) at the end."""
+    def functions(self) -> frozenset[str]:
+        """The user's own functions that only compute, folded; statements may call them.
+
+        Raises:
+            SourceError: it cannot be read.
+        """
+        ...
+
+    def reflect(self) -> list[Table]:
+        """Tables and views with columns and keys, no profile yet, by schema and name.
+
+        Raises:
+            SourceError: it cannot be read.
+        """
+        ...
+
+    def statistics(self, table: Table) -> Mapping[str, ColumnStatistics]:
+        """What the engine knows of a table's columns without reading it; may be empty."""
+        ...
+
+    def session(self, timeout_s: float | None = None) -> AbstractContextManager[Session]:
+        """A read-only session, closed (or returned to its pool) at the end.
+
+        Args:
+            timeout_s: the server itself stops a statement after that time, if it can.
+
+        Raises:
+            SourceError: it cannot be opened.
+        """
         ...
 
     def scan(self, table: Table, limit: int) -> AbstractContextManager[Iterator[tuple[Any, ...]]]:

@@ -19,12 +19,12 @@ from dbrag.sources.filelocks import session_on
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from sqlalchemy import Connection, Engine
 
-    from dbrag.sources.base import Session
-    from dbrag.types import Table
+    from dbrag.sources.base import ColumnStatistics, Session
+    from dbrag.types import Table, TableRef
 
 _POOL_SIZE = 2
 _MAX_CONNECTIONS = 64
@@ -159,6 +159,18 @@ class SqlSource:
         """
         return sqlite.fingerprint(self._path)
 
+    def marks(self) -> Mapping[TableRef, str]:
+        """Nothing: SQLite does not tell which table of a file was written."""
+        return {}
+
+    def functions(self) -> frozenset[str]:
+        """None: a SQLite file holds no functions."""
+        return frozenset()
+
+    def statistics(self, table: Table) -> Mapping[str, ColumnStatistics]:
+        """Nothing: SQLite keeps no statistics of values."""
+        return {}
+
     def reflect(self) -> list[Table]:
         """Tables and views with columns and keys, ordered by name.
 
@@ -180,8 +192,11 @@ class SqlSource:
             return tables
 
     @contextmanager
-    def session(self) -> Iterator[Session]:
+    def session(self, timeout_s: float | None = None) -> Iterator[Session]:
         """A read-only session; its connection goes back to a small pool at the end.
+
+        Args:
+            timeout_s: not used: there is no server that could go on after us.
 
         Raises:
             SourceError: it cannot be opened.

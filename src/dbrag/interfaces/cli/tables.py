@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dbrag.types import json_value
+from dbrag.values import json_value
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

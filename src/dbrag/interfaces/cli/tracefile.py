@@ -78,7 +78,7 @@ class TraceFile:
         self._target = target
 
     def _text(self, error: BaseException | None) -> str:
-        from dbrag.types import json_value
+        from dbrag.values import json_value
 
         entries = self._events.entries
         value: dict[str, Any] = {"question": self._question}

@@ -1,0 +1,1 @@
+"""DuckDB: its own database files, and the engine that runs programs over data files."""

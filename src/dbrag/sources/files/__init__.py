@@ -1,0 +1,1 @@
+"""Data files: found, read with their types guessed, and kept as Parquet."""
