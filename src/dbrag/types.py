@@ -86,7 +86,8 @@ class Table:
     ``sampled`` is true when the profile and the row index saw only
     ``rows_read`` of more rows. ``estimate`` is the engine's own guess of the
     number of rows. ``redacted`` names columns that nobody may read: they are
-    not in ``columns``, and ``*`` must not bring them back.
+    not in ``columns``, and ``*`` must not bring them back. ``notes`` tell how a
+    data file was read and what was odd in it, for people.
     """
 
     ref: TableRef
@@ -102,6 +103,7 @@ class Table:
     sample_rows: tuple[tuple[str | None, ...], ...] = ()
     estimate: int | None = None
     redacted: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def column(self, name: str) -> Column | None:
         """The column of that name, letter case ignored."""

@@ -48,6 +48,7 @@ def _table(data: dict[str, Any]) -> Table:
         sample_rows=tuple(tuple(row) for row in data["sample_rows"]),
         estimate=data["estimate"],
         redacted=tuple(data["redacted"]),
+        notes=tuple(data["notes"]),
     )
 
 
