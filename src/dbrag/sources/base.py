@@ -102,6 +102,10 @@ class Source(Protocol):
         """
         ...
 
+    def left_out(self) -> Sequence[SkippedSource]:
+        """Files of it that cannot be read, and why; complete after ``stamp`` or ``reflect``."""
+        ...
+
     def reflect(self) -> list[Table]:
         """Tables and views with columns and keys, no profile yet, by schema and name.
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection, Engine
 
-    from dbrag.sources.base import ColumnStatistics, Session
+    from dbrag.sources.base import ColumnStatistics, Session, SkippedSource
     from dbrag.types import Table, TableRef
 
 _POOL_SIZE = 2
@@ -166,6 +166,10 @@ class SqlSource:
     def functions(self) -> frozenset[str]:
         """None: a SQLite file holds no functions."""
         return frozenset()
+
+    def left_out(self) -> Sequence[SkippedSource]:
+        """Nothing: a file is read whole or not at all."""
+        return ()
 
     def statistics(self, table: Table) -> Mapping[str, ColumnStatistics]:
         """Nothing: SQLite keeps no statistics of values."""
