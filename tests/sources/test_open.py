@@ -61,7 +61,7 @@ def test_a_file_that_only_looks_like_a_database_is_skipped_by_name(
     sources, (skipped,) = open_sources([str(tmp_path)])
     assert [s.name for s in sources] == ["good"]
     assert (skipped.name, skipped.location) == ("bad", str(tmp_path / "bad.db"))
-    assert "not a SQLite database" in skipped.reason
+    assert "not a SQLite or DuckDB database" in skipped.reason
 
 
 def test_a_broken_link_is_skipped(make_db: Make, tmp_path: Path) -> None:
@@ -74,20 +74,20 @@ def test_a_broken_link_is_skipped(make_db: Make, tmp_path: Path) -> None:
 
 def test_a_folder_of_none_but_bad_files_says_why(tmp_path: Path) -> None:
     (tmp_path / "bad.db").write_text("this is no database")
-    with pytest.raises(SourceUnreadable, match="not a SQLite database"):
+    with pytest.raises(SourceUnreadable, match="not a SQLite or DuckDB database"):
         open_sources([str(tmp_path)])
 
 
 def test_a_folder_without_databases(tmp_path: Path) -> None:
-    with pytest.raises(SourceNotFound, match="no database in folder") as error:
+    with pytest.raises(SourceNotFound, match="no database and no data file in folder") as error:
         open_sources([str(tmp_path)])
     assert "SQLite" in error.value.hint
 
 
 def test_a_named_file_that_is_no_database(tmp_path: Path) -> None:
-    path = tmp_path / "table.csv"
-    path.write_text("a,b\n1,2\n")
-    with pytest.raises(SourceUnreadable, match=r"table\.csv' is not a SQLite database"):
+    path = tmp_path / "notes.md"
+    path.write_text("no table here")
+    with pytest.raises(SourceUnreadable, match=r"notes\.md' is neither a database nor"):
         open_sources([str(path)])
 
 
@@ -142,7 +142,7 @@ def test_a_name_for_a_folder_of_many(make_db: Make, tmp_path: Path) -> None:
     make_db("one.db")
     assert names(f"x={tmp_path}") == ["x"]
     make_db("two.db")
-    with pytest.raises(UsageError, match="holds 2 databases"):
+    with pytest.raises(UsageError, match="holds 2 sources"):
         open_sources([f"x={tmp_path}"])
 
 
@@ -167,12 +167,46 @@ def test_a_url_with_escapes_and_a_query(make_db: Make) -> None:
     assert source.location == str(path)
 
 
-@pytest.mark.parametrize("url", ["postgresql://me:secret@host/db", "mysql+pymysql://me:secret@h/d"])
-def test_other_engines_are_named_and_passwords_not_repeated(url: str) -> None:
-    with pytest.raises(UsageError, match="cannot be read yet") as error:
-        open_sources([url])
-    assert "secret" not in str(error.value)
-    assert "SQLite" in error.value.hint
+@pytest.mark.parametrize(
+    "url", ["postgresql://me:secret@host/db", "mysql+pymysql://me:secret@h/db"]
+)
+def test_a_server_is_named_by_its_database_and_never_shows_its_password(url: str) -> None:
+    (source,), _ = open_sources([url])
+    assert source.name == "db"
+    assert "secret" not in f"{source!r} {source.location} {source.origin}"
+
+
+def test_an_unknown_engine_does_not_repeat_the_password() -> None:
+    with pytest.raises(UsageError) as error:
+        open_sources(["nosuch://me:secret@host/db"])
+    assert "secret" not in f"{error.value} {error.value.hint}"
+
+
+def test_all_data_files_of_a_folder_are_one_source(make_db: Make, tmp_path: Path) -> None:
+    make_db("shop.db")
+    (tmp_path / "a.csv").write_text("x,y\n1,2\n")
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "deep" / "b.csv.gz").write_bytes(gzip.compress(b"x,y\n1,2\n"))
+    sources, skipped = open_sources([str(tmp_path)])
+    assert [s.name for s in sources] == ["shop", tmp_path.name]
+    assert not skipped
+
+
+def test_a_glob_is_one_source_of_data_files(tmp_path: Path) -> None:
+    for name in ("a.csv", "b.csv", "c.json"):
+        (tmp_path / name).write_text("x,y\n1,2\n")
+    (source,), _ = open_sources([str(tmp_path / "*.csv")])
+    assert source.name == tmp_path.name
+    assert [table.ref.name for table in source.reflect()] == ["a", "b"]
+    source.close()
+
+
+def test_an_index_inside_a_folder_is_not_data(make_db: Make, tmp_path: Path) -> None:
+    make_db("shop.db")
+    (tmp_path / "index").mkdir()
+    (tmp_path / "index" / "manifest.json").write_text('{"format": "dbrag-index"}')
+    (tmp_path / "index" / "other.json").write_text("[]")
+    assert [s.name for s in open_sources([str(tmp_path)])[0]] == ["shop"]
 
 
 @pytest.mark.parametrize("spec", ["", " ", "sqlite://", "sqlite:///:memory:", "x=", "a\0b"])
