@@ -102,7 +102,7 @@ class Database:
         self.sources: tuple[Source, ...]
         self.skipped: tuple[SkippedSource, ...]
         specs = settings.sources or scope.indexed_sources(settings)
-        opened, skipped = open_sources(specs)
+        opened, skipped = open_sources(specs, settings.open_options())
         self.sources, self.skipped = tuple(opened), tuple(skipped)
         self.index_dir = scope.index_dir(settings, specs)
 
@@ -383,15 +383,8 @@ class Database:
         )
 
     def _source_warnings(self, index: store.Index | None = None) -> tuple[AnswerWarning, ...]:
-        """What was left out: sources that cannot be opened, and those that cannot be read."""
-        reasons = {skipped.name: skipped.reason for skipped in self.skipped}
-        if index is not None:
-            names = {source.name for source in self.sources}
-            reasons |= {f.name: f.reason for f in index.manifest.failed if f.name in names}
-        return tuple(
-            AnswerWarning("source_skipped", f"{name} was skipped: {reason}")
-            for name, reason in sorted(reasons.items())
-        )
+        failed = index.manifest.failed if index is not None else ()
+        return scope.source_warnings(self.sources, self.skipped, failed)
 
     def _close_index(self) -> None:
         if self._index is not None:

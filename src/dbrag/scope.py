@@ -13,11 +13,11 @@ from dbrag.errors import DbragError, SourceNotFound, UsageError
 from dbrag.execution.guard import Admitted, admit
 from dbrag.index.manifest import read_manifest
 from dbrag.settings import Settings
-from dbrag.types import Catalog, Table, TableRef
+from dbrag.types import AnswerWarning, Catalog, Table, TableRef
 
 if TYPE_CHECKING:
-    from dbrag.index.manifest import SourceEntry
-    from dbrag.sources.base import Source
+    from dbrag.index.manifest import FailedSource, SourceEntry
+    from dbrag.sources.base import SkippedSource, Source
 
 MAX_QUESTION_CHARS = 20_000
 """A longer question is refused rather than cut: no model here could read it whole."""
@@ -157,3 +157,18 @@ def admit_anywhere(statement: str, sources: Sequence[Source]) -> tuple[Source, A
     if not admitted:
         raise first_error or SourceNotFound("no source is open", "add -s PATH")
     return admitted[0]
+
+
+def source_warnings(
+    sources: Sequence[Source], skipped: Sequence[SkippedSource], failed: Sequence[FailedSource]
+) -> tuple[AnswerWarning, ...]:
+    """What answers leave out: sources that cannot be opened or read, files of a folder."""
+    names = {source.name for source in sources}
+    reasons = {one.name: one.reason for one in skipped}
+    reasons |= {one.name: one.reason for one in failed if one.name in names}
+    for source in sources:
+        reasons |= {one.location: one.reason for one in source.left_out()}
+    return tuple(
+        AnswerWarning("source_skipped", f"{name} was skipped: {reason}")
+        for name, reason in sorted(reasons.items())
+    )

@@ -30,6 +30,7 @@ class Run:
     index: str | None = None
     config: str | None = None
     model: str | None = None
+    schemas: tuple[str, ...] = ()
     json: bool = False
     quiet: bool = False
     verbose: bool = False
@@ -45,6 +46,7 @@ class Run:
         from dbrag.settings import load_settings
 
         given = {"sources": self.sources, "index": self.index, "model": self.model}
+        given["schemas"] = self.schemas
         return load_settings({**given, **arguments}, config=self.config)
 
     @contextmanager
@@ -78,7 +80,15 @@ _COMMON = (
         "sources",
         multiple=True,
         metavar="[NAME=]PATH|URL",
-        help="A SQLite file, a folder of them, or sqlite:///PATH; may be repeated.",
+        help="A database or data file, a folder or glob of them, or the URL of a server; "
+        "may be repeated.",
+    ),
+    click.option(
+        "--schema",
+        "schemas",
+        multiple=True,
+        metavar="NAME",
+        help="Read only this schema of a server; may be repeated.",
     ),
     click.option("--index", metavar="DIR", help="Folder of the index (also DBRAG_INDEX)."),
     click.option("--config", metavar="FILE", help="Settings file instead of dbrag.toml."),
@@ -105,6 +115,8 @@ def _store(context: click.Context, parameter: click.Parameter, value: Any) -> No
     run.command = _command_of(context) or run.command
     if parameter.name == "sources":
         run.sources += tuple(value)
+    elif parameter.name == "schemas":
+        run.schemas += tuple(value)
     elif value:
         setattr(run, str(parameter.name), value)
 
@@ -164,7 +176,7 @@ class ListCommand(click.Command):
         for parameter in self.params:
             if not isinstance(parameter, click.Option) or parameter.is_flag:
                 continue
-            greedy = parameter.multiple and parameter.name != "sources"
+            greedy = parameter.multiple and parameter.name not in ("sources", "schemas")
             (lists if greedy else valued).update(parameter.opts)
         return lists, valued
 
