@@ -39,6 +39,9 @@ class Settings:
         timeout_s: time one statement may run.
         profile_rows: rows read of one table for its profile and the row index.
         profile_s: seconds spent on reading one table.
+        source_rows: rows read of all tables of one source; small tables come first.
+        source_s: seconds spent on reading the tables of one source; those that are
+            left then are known by their columns only.
         threads: threads of the local model; None chooses from the free cores.
         offline: never open a connection for weights or remote models.
         schemas: schemas of a server to read; empty means all that the user may see.
@@ -63,6 +66,8 @@ class Settings:
     timeout_s: float = 30.0
     profile_rows: int = 200_000
     profile_s: float = 10.0
+    source_rows: int = 5_000_000
+    source_s: float = 1200.0
     threads: int | None = None
     offline: bool = False
     schemas: tuple[str, ...] = ()
@@ -73,13 +78,13 @@ class Settings:
 
     def __post_init__(self) -> None:
         names = ("k", "top", "votes", "max_result_rows", "max_result_mb", "profile_rows")
-        for name in (*names, "engine_mb"):
+        for name in (*names, "engine_mb", "source_rows"):
             if getattr(self, name) < 1:
                 raise UsageError(f"{name} must be at least 1, not {getattr(self, name)!r}")
         for name in ("rounds", "max_rows"):
             if getattr(self, name) < 0:
                 raise UsageError(f"{name} must not be negative, not {getattr(self, name)!r}")
-        for name in ("timeout_s", "profile_s"):
+        for name in ("timeout_s", "profile_s", "source_s"):
             if not getattr(self, name) > 0:
                 raise UsageError(f"{name} must be positive, not {getattr(self, name)!r}")
 
