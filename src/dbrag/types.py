@@ -66,7 +66,9 @@ class ColumnProfile:
 
     ``distinct`` is exact over the rows read. ``frequent`` holds (value, count),
     most frequent first; ``samples`` a few distinct non-null values in row order.
-    Values are display strings, cut at 200 characters.
+    Values are display strings, cut at 200 characters. ``whole`` names the facts that
+    the engine told of the whole table instead, where only a part was read; they may be
+    its estimates.
     """
 
     column: str
@@ -76,6 +78,7 @@ class ColumnProfile:
     maximum: str | None
     frequent: tuple[tuple[str, int], ...]
     samples: tuple[str, ...]
+    whole: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +137,11 @@ class Catalog:
 
 @dataclass(frozen=True, slots=True)
 class SourceReport:
-    """What indexing did with one source: a line of ``dbrag index``."""
+    """What indexing did with one source: a line of ``dbrag index``.
+
+    ``tables_read`` of its ``tables`` were new or changed and read; the others were
+    taken over from the index.
+    """
 
     name: str
     status: Literal["built", "unchanged", "skipped"]
@@ -144,6 +151,7 @@ class SourceReport:
     rows_indexed: int = 0
     sampled: bool = False
     seconds: float = 0.0
+    tables_read: int = 0
 
     def to_dict(self) -> dict[str, Any]:
         """The ``sources`` entry of the JSON contract."""
