@@ -100,10 +100,10 @@ def main() -> None:
         total[kind] += 1
         ours = run(lite, schema, sql)
         theirs = run(server, "server", translated(sql, target.dialect, schema))
-        if not isinstance(ours, str) and not isinstance(theirs, str):
-            if execution_match(theirs, ours, is_ordered(sql)):
-                same[kind] += 1
-                continue
+        ran = not isinstance(ours, str) and not isinstance(theirs, str)
+        if ran and execution_match(theirs, ours, is_ordered(sql)):
+            same[kind] += 1
+            continue
         print(f"{label} [{schema}] {sql}\n  sqlite: {short(ours)}\n  server: {short(theirs)}")
     for kind, count in total.items():
         print(f"{kind}: {same[kind]} of {count} the same on {target.dialect}")

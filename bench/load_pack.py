@@ -18,7 +18,7 @@ import time
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from sqlalchemy import make_url
 
@@ -48,7 +48,12 @@ def quoted(name: str, mark: str = '"') -> str:
 
 
 class Postgres:
-    types = {"int": "bigint", "float": "double precision", "text": "text", "bytes": "bytea"}
+    types: ClassVar = {
+        "int": "bigint",
+        "float": "double precision",
+        "text": "text",
+        "bytes": "bytea",
+    }
 
     def __init__(self, url: str, database: str) -> None:
         import psycopg
