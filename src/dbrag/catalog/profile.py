@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 import logging
+import re
 import time
 from collections import Counter
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from itertools import chain
 from sys import getsizeof
 from typing import TYPE_CHECKING, Any
 
-from dbrag.errors import ExecutionError, LimitReached
+from dbrag.catalog.whole import of_whole
+from dbrag.errors import ExecutionError, LimitReached, UnknownName
 from dbrag.execution.limits import within
-from dbrag.sources.statements import HIDDEN, LONG_BLOB_BYTES, count_rows, select_rows
+from dbrag.sources.statements import (
+    HIDDEN,
+    LONG_BLOB_BYTES,
+    LONG_TEXT_CHARACTERS,
+    count_rows,
+    form_of,
+    key_range,
+    sample_rows,
+    select_rows,
+    spread_rows,
+)
 from dbrag.types import ColumnProfile
 
 if TYPE_CHECKING:
@@ -25,7 +38,7 @@ log = logging.getLogger(__name__)
 
 DISPLAY_CHARACTERS = 200
 """Longest text of a cell in a profile or a sample row."""
-KEPT_CHARACTERS = 10_000
+KEPT_CHARACTERS = LONG_TEXT_CHARACTERS
 """Longest text of a cell in the rows that are read; the rest is cut, ending in "…"."""
 KEPT_MB = 256
 """Memory the rows of one table may take; reading stops there."""
@@ -35,8 +48,13 @@ SAMPLE_ROWS = 5
 
 _ROWS_FOR_SAMPLES = 20
 _BATCH = 1000
+_MAY_BE_NAN = (float, Decimal)
 # The rest of the time is for counting rows.
 _READING = 0.8
+# A sample with fewer of the wanted rows tells that the engine's number of rows is wrong.
+_ENOUGH = 0.1
+# How engines that cannot mix text and binary in a column give a long binary cell.
+_CUT_BLOB = re.compile(rb"<blob \d+ bytes>")
 
 
 def profile_table(
@@ -45,8 +63,10 @@ def profile_table(
     """The table with its profile, and the rows that were read for it.
 
     Cells over 10,000 characters are cut and long binary cells stand as
-    ``<blob 1234 bytes>``, in the profile and in the rows. A view or table whose query
-    fails comes back without profile, its comment saying why.
+    ``<blob 1234 bytes>``, in the profile and in the rows. Of a much larger table the rows
+    come from all over it where the engine can do that cheaply; what it knows of the whole
+    table then stands in the profile. A view or table whose query fails comes back without
+    profile, its comment saying why.
 
     Args:
         profile_rows: rows to read at most.
@@ -57,47 +77,107 @@ def profile_table(
     """
     if not table.columns:
         return table, []
-    rows: list[tuple[Any, ...]] = []
+    reading = _Reading(source, table, profile_rows)
     started = time.monotonic()
     try:
-        with source.session() as session:
-            whole = _read(session, table, rows, profile_rows, profile_s * _READING, source.dialect)
-            left = profile_s - (time.monotonic() - started)
-            count = len(rows) if whole else _count(session, table, left, source.dialect)
+        whole = reading.read(profile_s * _READING)
+        rows, count = reading.rows, table.row_count
+        if whole:
+            count = len(rows)
+        elif count is None:
+            count = _count(source, table, profile_s - (time.monotonic() - started))
     except ExecutionError as error:
         log.warning("%s cannot be read: %s", table.ref, error.message)
         return replace(table, comment=f"cannot be read: {error.message}"), []
+    profile = tuple(
+        _profile(column.name, [row[i] for row in rows])
+        for i, column in enumerate(table.columns)
+        if column.comment != HIDDEN
+    )
+    if not whole:
+        total = table.estimate if count is None else count
+        known = source.statistics(table)
+        profile = tuple(of_whole(one, known.get(one.column), total, len(rows)) for one in profile)
     profiled = replace(
         table,
         row_count=count,
         rows_read=len(rows),
         sampled=not whole,
-        profile=tuple(
-            _profile(column.name, [row[i] for row in rows])
-            for i, column in enumerate(table.columns)
-            if column.comment != HIDDEN
-        ),
+        profile=profile,
         sample_rows=_sample_rows(rows),
     )
     return profiled, rows
 
 
-def _read(
-    session: Session,
-    table: Table,
-    rows: list[tuple[Any, ...]],
-    limit: int,
-    seconds: float,
-    dialect: str,
-) -> bool:
-    """Fill ``rows``; True when they are all there are."""
+@dataclass
+class _Reading:
+    """The bounded read of one table."""
 
-    def work() -> bool:
-        session.execute(select_rows(table, limit + 1, dialect))
+    source: Source
+    table: Table
+    limit: int
+    rows: list[tuple[Any, ...]] = field(default_factory=list)
+
+    def read(self, seconds: float) -> bool:
+        """Fill ``rows``; True when they are all there are.
+
+        What the driver cannot load is read again as text; a broken view fails twice.
+        """
+        started = time.monotonic()
+        try:
+            return self._read(seconds, as_text=False)
+        except ExecutionError as error:
+            left = seconds - (time.monotonic() - started)
+            if self.source.dialect == "sqlite" or isinstance(error, UnknownName) or left <= 0:
+                raise
+            log.info("%s is read as text: %s", self.table.ref, error.message)
+            self.rows.clear()
+            return self._read(left, as_text=True)
+
+    def _read(self, seconds: float, *, as_text: bool) -> bool:
+        with self.source.session(seconds) as session:
+
+            def work() -> bool:
+                sample = self._sample(session, as_text)
+                if sample is not None:
+                    self._fetch(session, sample)
+                    if len(self.rows) >= self.limit * _ENOUGH:
+                        return False
+                    self.rows.clear()
+                statement = select_rows(
+                    self.table, self.limit + 1, self.source.dialect, as_text=as_text
+                )
+                return self._fetch(session, statement)
+
+            try:
+                return within(session, work, seconds)
+            except LimitReached as error:
+                log.info("%s: %s", self.table.ref, error.message)
+                return False
+
+    def _sample(self, session: Session, as_text: bool) -> str | None:
+        """The statement that reads rows from all over the table, if there is one."""
+        table, limit, dialect = self.table, self.limit, self.source.dialect
+        ends = key_range(table, limit, dialect)
+        if ends is None:
+            return sample_rows(table, limit, dialect, as_text=as_text)
+        session.execute(ends)
+        low, high = session.fetch(1)[0]
+        if low is None:
+            return None
+        return spread_rows(table, limit, dialect, int(low), int(high), as_text=as_text)
+
+    def _fetch(self, session: Session, statement: str) -> bool:
+        """Read a statement's rows up to the limit; True when there are no more."""
+        rows, limit = self.rows, self.limit
+        binary = self.source.dialect != "sqlite" and any(
+            form_of(column.type) == "binary" for column in self.table.columns
+        )
+        session.execute(statement)
         size, batch_rows = 0, 1
         while batch := session.fetch(min(batch_rows, limit + 1 - len(rows))):
             sizes = list(map(getsizeof, chain.from_iterable(batch)))
-            if max(sizes) > LONG_BLOB_BYTES:
+            if binary or max(sizes) > LONG_BLOB_BYTES:
                 batch = [tuple(map(_kept, row)) for row in batch]
                 sizes = list(map(getsizeof, chain.from_iterable(batch)))
             rows.extend(batch)
@@ -106,36 +186,40 @@ def _read(
                 rows.pop()
                 return False
             if size > KEPT_MB * 2**20:
-                log.info("%s: stopped reading at %d MB", table.ref, KEPT_MB)
+                log.info("%s: stopped reading at %d MB", self.table.ref, KEPT_MB)
                 return False
             batch_rows = min(_BATCH, 2 * batch_rows)
         return True
 
-    try:
-        return within(session, work, seconds)
-    except LimitReached as error:
-        log.info("%s: %s", table.ref, error.message)
-        return False
 
+def _count(source: Source, table: Table, seconds: float) -> int | None:
+    """The exact number of rows, None if counting takes longer.
 
-def _count(session: Session, table: Table, seconds: float, dialect: str) -> int | None:
-    """The exact number of rows, None if counting takes longer."""
-
-    def work() -> int:
-        session.execute(count_rows(table, dialect))
-        return int(session.fetch(1)[0][0])
-
-    try:
-        return within(session, work, seconds) if seconds > 0 else None
-    except LimitReached:
+    On a session of its own: after a statement that was stopped, a server refuses
+    others in the same transaction.
+    """
+    if seconds <= 0:
         return None
+    with source.session(seconds) as session:
+
+        def work() -> int:
+            session.execute(count_rows(table, source.dialect))
+            return int(session.fetch(1)[0][0])
+
+        try:
+            return within(session, work, seconds)
+        except LimitReached:
+            return None
 
 
 def _kept(value: Any) -> Any:
     if isinstance(value, str) and len(value) > KEPT_CHARACTERS:
         return value[:KEPT_CHARACTERS] + "…"
-    if isinstance(value, bytes) and len(value) > LONG_BLOB_BYTES:
-        return display(value)
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        value = bytes(value)
+        if len(value) > LONG_BLOB_BYTES:
+            return display(value)
+        return value.decode("ascii") if _CUT_BLOB.fullmatch(value) else value
     return value
 
 
@@ -153,7 +237,7 @@ def _profile(name: str, values: Sequence[Any]) -> ColumnProfile:
     try:
         counts = Counter(values)
     except TypeError:  # lists and the like of other engines
-        counts = Counter(map(repr, values))
+        counts = Counter(map(_hashable, values))
     nulls = counts.pop(None, 0)
     low, high = _extremes(counts)
     return ColumnProfile(
@@ -168,11 +252,21 @@ def _profile(name: str, values: Sequence[Any]) -> ColumnProfile:
     )
 
 
+def _hashable(value: Any) -> Any:
+    try:
+        hash(value)
+    except TypeError:
+        return str(value)
+    return value
+
+
 def _extremes(values: Iterable[Any]) -> tuple[Any, Any]:
     """Least and greatest as SQLite sorts: numbers, then text, then binary."""
     groups: dict[int, list[Any]] = {}
     for value in values:
         kind = type(value)
+        if kind in _MAY_BE_NAN and not _is_number(value):
+            continue
         rank = 1 if kind is str else 2 if kind is bytes else 0
         groups.setdefault(rank, []).append(value)
     if not groups:
@@ -183,8 +277,13 @@ def _extremes(values: Iterable[Any]) -> tuple[Any, Any]:
 def _pick(choose: Any, values: list[Any]) -> Any:
     try:
         return choose(values)
-    except TypeError:  # kinds that have no order among each other
+    except TypeError:  # kinds that have no order among each other, times with and without zone
         return choose(values, key=str)
+
+
+def _is_number(value: float | Decimal) -> bool:
+    """False for NaN, which has no place in an order."""
+    return not (value.is_nan() if isinstance(value, Decimal) else value != value)
 
 
 def _sample_rows(rows: Sequence[tuple[Any, ...]]) -> tuple[tuple[str | None, ...], ...]:

@@ -28,6 +28,11 @@ LONG_TEXT_CHARACTERS = 10_000
 MUCH_LARGER = 2
 """A table of more than so many times the rows to read is sampled, not read from its start."""
 
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
 Form = Literal["plain", "short text", "text", "binary", "other"]
 
 _RANGES = 20
@@ -36,33 +41,31 @@ _RANGES = 20
 _SURPLUS = 1.2
 _SURPLUS_ROWS = 1000
 
-_PLAIN = frozenset(
+_PLAIN = _words(
     "smallint integer int bigint tinyint mediumint hugeint uhugeint utinyint usmallint uinteger"
     " ubigint int2 int4 int8 int16 int32 int64 uint8 uint16 uint32 uint64 serial bigserial"
     " smallserial oid real float float4 float8 float16 float32 float64 half halffloat double"
     " numeric decimal dec number decimal32 decimal64 decimal128 decimal256 bool boolean date"
     " date32 date64 datetime timestamp timestamptz timestamp_s timestamp_ms timestamp_ns time"
-    " timetz time32 time64 time_ns year uuid".split()
+    " timetz time32 time64 time_ns year uuid"
 )
-_TEXT = frozenset(
+_TEXT = _words(
     "text varchar character char bpchar nvarchar nchar string large_string string_view utf8"
-    " large_utf8 clob nclob ntext citext tinytext mediumtext longtext varchar2 nvarchar2".split()
+    " large_utf8 clob nclob ntext citext tinytext mediumtext longtext varchar2 nvarchar2"
 )
-_BINARY = frozenset(
+_BINARY = _words(
     "blob bytea binary varbinary bytes tinyblob mediumblob longblob image raw large_binary"
-    " fixed_size_binary binary_view".split()
+    " fixed_size_binary binary_view"
 )
-_GEOMETRY = frozenset(
+_GEOMETRY = _words(
     "geometry point linestring polygon multipoint multilinestring multipolygon geomcollection"
-    " geometrycollection".split()
+    " geometrycollection"
 )
 _NESTED = ("list", "struct", "map", "union", "array", "row", "dictionary", "variant", "json")
 _TIMED_BY_UNIT = ("timestamp[", "time32[", "time64[", "date32[", "date64[")
 
 
-def select_rows(
-    table: Table, limit: int, dialect: str = "sqlite", *, as_text: bool = False
-) -> str:
+def select_rows(table: Table, limit: int, dialect: str = "sqlite", *, as_text: bool = False) -> str:
     """A SELECT of at most ``limit`` rows, columns in the order of ``table``.
 
     Args:
