@@ -67,7 +67,8 @@ def test_integers_keep_every_digit(n: int) -> None:
 @given(st.decimals(allow_nan=False))
 def test_decimals_keep_every_digit(d: Decimal) -> None:
     assert Decimal(json_value(d)) == d
-    assert json_value(d) == str(d)
+    if d.is_finite() and abs(int(d.as_tuple().exponent)) < 1000:
+        assert "E" not in json_value(d)
 
 
 @given(st.binary())

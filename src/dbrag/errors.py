@@ -22,13 +22,15 @@
     └── Unanswerable             exit 4   nothing here can answer the question
 
 Every error has a ``code`` (stable, for programs), a message (what is wrong,
-with the value) and a ``hint`` (the next command to type). Errors of other
-libraries are wrapped where they arise, with ``raise … from``.
+with the value) and a ``hint`` (the next command to type), both without passwords.
+Errors of other libraries are wrapped where they arise, with ``raise … from``.
 """
 
 from __future__ import annotations
 
 from typing import ClassVar
+
+from dbrag.textsafe import mask_secrets
 
 
 class DbragError(Exception):
@@ -43,9 +45,10 @@ class DbragError(Exception):
     exit_code: ClassVar[int] = 1
 
     def __init__(self, message: str, hint: str = "") -> None:
-        super().__init__(message)
-        self.message = message
-        self.hint = hint
+        # Messages of drivers are passed on, and may repeat a URL or a DSN.
+        self.message = mask_secrets(message)
+        self.hint = mask_secrets(hint)
+        super().__init__(self.message)
 
     def to_dict(self) -> dict[str, str]:
         """The ``error`` object of the JSON contract."""

@@ -13,6 +13,7 @@ from dbrag.errors import DbragError, SourceNotFound, UsageError
 from dbrag.execution.guard import Admitted, admit
 from dbrag.index.manifest import read_manifest
 from dbrag.settings import Settings
+from dbrag.textsafe import without_password
 from dbrag.types import AnswerWarning, Catalog, Table, TableRef
 
 if TYPE_CHECKING:
@@ -58,16 +59,20 @@ def _spellings(ref: TableRef) -> set[str]:
 
 
 def identity(spec: str) -> str:
-    """A source as one text whatever the working directory: the default index depends on it."""
+    """A source as one text whatever the working directory: the default index depends on it.
+
+    It holds no password: another one is still the same source.
+    """
     name, separator, rest = spec.partition("=")
     if separator and not any(mark in name for mark in "/\\:"):
         return f"{name}={identity(rest)}"
-    return spec if "://" in spec else str(Path(spec).expanduser().resolve())
+    return without_password(spec) if "://" in spec else str(Path(spec).expanduser().resolve())
 
 
 def spec_of(entry: SourceEntry) -> str:
-    """The ``--source`` that opens an indexed source again under the same name."""
-    return entry.origin if entry.origin != entry.location else f"{entry.name}={entry.location}"
+    """The ``--source`` that opens an indexed source again under the same name; no password."""
+    origin, location = without_password(entry.origin), without_password(entry.location)
+    return origin if origin != location else f"{entry.name}={location}"
 
 
 _reflected: dict[str, tuple[str, Sequence[Table]]] = {}

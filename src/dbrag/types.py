@@ -2,7 +2,7 @@
 
 Source → Catalog → index → Candidate → Program → Execution → Answer, in the
 order of Figure 1 of the paper. Nothing here imports anything at run time
-but the standard library and ``values``.
+but the standard library, ``values`` and ``arrow``.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
-from dbrag.values import arrow_array, json_value
+from dbrag.arrow import arrow_array
+from dbrag.values import json_value
 
 if TYPE_CHECKING:
     import pandas
@@ -267,7 +268,10 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class ResultColumn:
-    """A result column; names may repeat. ``type`` is an Arrow type's text."""
+    """A result column; names may repeat.
+
+    ``type`` is an Arrow type's text, or a name of ``arrow.AS_TEXT``: text in Arrow.
+    """
 
     name: str
     type: str
@@ -283,13 +287,16 @@ class Execution:
 
     @cached_property
     def table(self) -> pa.Table:
-        """The result as Arrow ``[n_rows, n_columns]``; a column of mixed types is text."""
+        """The result as Arrow ``[n_rows, n_columns]``, nothing rounded.
+
+        Names may repeat. What no one Arrow type holds is text.
+        """
         import pyarrow as pa
 
-        arrays = []
-        for i, column in enumerate(self.columns):
-            values = [row[i] for row in self.rows]
-            arrays.append(arrow_array(pa, values, column.type))
+        arrays = [
+            arrow_array(pa, [row[i] for row in self.rows], column.type)
+            for i, column in enumerate(self.columns)
+        ]
         return pa.Table.from_arrays(arrays, names=[column.name for column in self.columns])
 
 

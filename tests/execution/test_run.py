@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from dbrag.arrow import arrow_type
 from dbrag.errors import ExecutionError, LimitReached, Refused, UnknownName
 from dbrag.execution.limits import within
-from dbrag.execution.run import arrow_type, run, run_admitted
+from dbrag.execution.run import _collect, run, run_admitted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -210,3 +211,36 @@ def test_work_in_time_gives_its_result_or_error() -> None:
     with pytest.raises(ZeroDivisionError):
         within(sleeper, lambda: 1 // 0, 5)  # type: ignore[arg-type]
     assert sleeper.cancelled == 0
+
+
+class _Nested:
+    """A session whose one column holds lists of long texts."""
+
+    def execute(self, sql: str) -> Sequence[str]:
+        return ["a"]
+
+    def fetch(self, n: int) -> list[tuple[object, ...]]:
+        return [([{"k": ["x" * 1000 + str(i)]} for i in range(1000)],)]
+
+    def cancel(self) -> None:
+        """Nothing runs."""
+
+
+def test_the_memory_of_nested_values_counts() -> None:
+    with pytest.raises(LimitReached, match="more than 8 MB"):
+        _collect(_Nested(), "SELECT a", 10**6, 8)
+
+
+def test_a_timeout_names_the_tables(band: Source, tables: Sequence[Table]) -> None:
+    slow = ENDLESS.replace("max(n)", "max(n), (SELECT count(*) FROM singer)")
+    with pytest.raises(LimitReached, match=r"^reading .*singer was stopped after 0\.2 s"):
+        run(
+            band,
+            slow,
+            timeout_s=0.2,
+            max_rows=1,
+            max_mb=8,
+            tables=[t.ref for t in tables if t.ref.name == "singer"],
+        )
+    with pytest.raises(LimitReached, match=r"^reading .* was stopped after 0\.2 s"):
+        go(band, ENDLESS, timeout_s=0.2)

@@ -23,12 +23,15 @@ _RECANCEL_S = 0.02
 _GRACE_S = 10.0
 
 
-def within(session: Session, work: Callable[[], T], seconds: float, hint: str = "") -> T:
+def within(
+    session: Session, work: Callable[[], T], seconds: float, hint: str = "", doing: str = ""
+) -> T:
     """The result of ``work``, which uses ``session`` and nothing else does meanwhile.
 
     Args:
         seconds: time the work may take; then its statement is cancelled.
         hint: hint of the error, how to get by with less time or allow more.
+        doing: what takes the time, for the error's message: "reading shop.orders".
 
     Raises:
         LimitReached: time is up; ``work`` has ended.
@@ -64,7 +67,8 @@ def within(session: Session, work: Callable[[], T], seconds: float, hint: str = 
     if results:
         return results[0]
     if late:
-        raise LimitReached(f"stopped after {seconds:g} s, the time limit", hint) from (
+        what = f"{doing} was stopped" if doing else "stopped"
+        raise LimitReached(f"{what} after {seconds:g} s, the time limit", hint) from (
             errors[0] if errors else None
         )
     raise errors[0]

@@ -6,10 +6,13 @@ Nothing is ever cut: a result over a limit is an error that says which limit.
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping, Set
+from decimal import Decimal
 from itertools import chain
 from sys import getsizeof
 from typing import TYPE_CHECKING, Any
 
+from dbrag.arrow import arrow_type
 from dbrag.errors import LimitReached
 from dbrag.execution.guard import Admitted, admit
 from dbrag.execution.limits import within
@@ -19,20 +22,31 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dbrag.sources import Session, Source
-    from dbrag.types import Table
+    from dbrag.types import Table, TableRef
 
 _BATCH_ROWS = 1000
 _BATCH_BYTES = 4 * 2**20
 _MB = 2**20
+_SERVER_GRACE_S = 1.0
+"""The server's own limit comes second: ours has a message that names the tables."""
 
 
-def run(source: Source, sql: str, *, timeout_s: float, max_rows: int, max_mb: int) -> Execution:
+def run(
+    source: Source,
+    sql: str,
+    *,
+    timeout_s: float,
+    max_rows: int,
+    max_mb: int,
+    tables: Sequence[TableRef] = (),
+) -> Execution:
     """The whole result of a statement that the guard has admitted.
 
     Args:
-        timeout_s: seconds it may take, fetching included.
+        timeout_s: seconds it may take, fetching included; a server ends it then by itself.
         max_rows: rows the result may have.
         max_mb: memory the result's values may take.
+        tables: what it reads, for the message when time is up.
 
     Raises:
         LimitReached: one of the three limits, named in the message.
@@ -41,12 +55,13 @@ def run(source: Source, sql: str, *, timeout_s: float, max_rows: int, max_mb: in
         KeyboardInterrupt: Ctrl-C; the statement is cancelled.
     """
     started = time.perf_counter()
-    with source.session() as session:
+    with source.session(timeout_s + _SERVER_GRACE_S) as session:
         names, rows = within(
             session,
             lambda: _collect(session, sql, max_rows, max_mb),
             timeout_s,
             "ask for less, or raise timeout_s (DBRAG_TIMEOUT_S)",
+            _reading(source, tables),
         )
     columns = tuple(
         ResultColumn(name, arrow_type([row[i] for row in rows])) for i, name in enumerate(names)
@@ -70,7 +85,14 @@ def run_admitted(
         LimitReached, ExecutionError, SourceError: as ``run``.
     """
     admitted = admit(sql, source.dialect, tables)
-    result = run(source, admitted.sql, timeout_s=timeout_s, max_rows=max_rows, max_mb=max_mb)
+    result = run(
+        source,
+        admitted.sql,
+        timeout_s=timeout_s,
+        max_rows=max_rows,
+        max_mb=max_mb,
+        tables=admitted.tables,
+    )
     return admitted, result
 
 
@@ -82,7 +104,7 @@ def _collect(
     size, batch_rows = 0, 1
     while batch := session.fetch(min(batch_rows, max_rows + 1 - len(rows))):
         rows += batch
-        size += sum(map(getsizeof, batch)) + sum(map(getsizeof, chain.from_iterable(batch)))
+        size += sum(map(getsizeof, batch)) + sum(map(_size, chain.from_iterable(batch)))
         if len(rows) > max_rows:
             raise LimitReached(
                 f"the result has more than {max_rows:,} rows",
@@ -98,27 +120,26 @@ def _collect(
     return names, rows
 
 
-def arrow_type(values: Sequence[Any]) -> str:
-    """Text of the Arrow type that holds ``values`` exactly; "mixed" where none does.
-
-    Whole and floating numbers together are "double" if no whole number loses a digit.
-    """
-    kinds = set(map(type, values)) - {type(None)}
-    if not kinds:
-        return "null"
-    if kinds == {int, float} and all(_exact_as_double(v) for v in values if type(v) is int):
-        return "double"
-    return _ARROW.get(next(iter(kinds)), "mixed") if len(kinds) == 1 else "mixed"
-
-
-_ARROW: dict[type, str] = {
-    int: "int64",
-    float: "double",
-    str: "string",
-    bytes: "binary",
-    bool: "bool",
-}
+def _size(value: Any) -> int:
+    """Bytes of a cell with what lies in it."""
+    if type(value) in _FLAT:
+        return getsizeof(value)
+    size, waiting = 0, [value]
+    while waiting:
+        one = waiting.pop()
+        size += getsizeof(one)
+        if isinstance(one, Mapping):
+            waiting += chain(one.keys(), one.values())
+        elif isinstance(one, list | tuple | Set):
+            waiting += one
+    return size
 
 
-def _exact_as_double(value: int) -> bool:
-    return -(2**53) <= value <= 2**53 or int(float(value)) == value
+_FLAT = frozenset({type(None), bool, int, float, str, bytes, Decimal})
+
+
+def _reading(source: Source, tables: Sequence[TableRef]) -> str:
+    if not tables:
+        return f"reading {source.name}"
+    more = f" and {len(tables) - 3} more tables" if len(tables) > 3 else ""
+    return f"reading {', '.join(map(str, tables[:3]))}{more}"

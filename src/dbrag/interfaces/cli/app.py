@@ -5,6 +5,7 @@ Only click and the standard library are imported here: ``dbrag --help`` has to b
 
 from __future__ import annotations
 
+import logging
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -13,9 +14,13 @@ import click
 from dbrag.errors import DbragError, LimitReached
 from dbrag.interfaces.cli import ask, demo, evaluate, index, models, output, search
 from dbrag.interfaces.cli.options import Run, common_options
+from dbrag.textsafe import SecretFilter, mask_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+if logging.lastResort is not None:  # what prints the warnings of all libraries here
+    logging.lastResort.addFilter(SecretFilter())
 
 EXIT_FAILED = 1
 EXIT_USAGE = 2
@@ -116,7 +121,7 @@ def _usage(error: click.ClickException, run: Run) -> int:
     if context is not None:
         run.command = context.command_path.partition(" ")[2]
     path = f"dbrag {run.command}".rstrip()
-    message = " ".join(error.format_message().split()).rstrip(".")
+    message = mask_secrets(" ".join(error.format_message().split()).rstrip("."))
     report(run, {"code": "usage", "message": message, "hint": f"{path} --help"})
     return EXIT_USAGE
 
@@ -124,7 +129,9 @@ def _usage(error: click.ClickException, run: Run) -> int:
 def _failed(error: DbragError, run: Run) -> int:
     cause = error.__cause__
     if run.verbose and cause is not None:
-        output.note(f"cause: {type(cause).__name__}: {' '.join(str(cause).split())[:500]}")
+        output.note(
+            mask_secrets(f"cause: {type(cause).__name__}: {' '.join(str(cause).split())[:500]}")
+        )
     if isinstance(error, output.OutputLost):
         run.json = False  # there is nowhere left to print it
     report(run, error.to_dict())
@@ -135,7 +142,7 @@ def _bug(error: Exception, run: Run) -> int:
     if run.verbose:
         _traceback(error)
     where = "" if run.verbose else "run it again with -v and "
-    message = f"this is a bug in dbrag: {type(error).__name__}: {error}"
+    message = mask_secrets(f"this is a bug in dbrag: {type(error).__name__}: {error}")
     report(
         run,
         {
@@ -150,7 +157,7 @@ def _bug(error: Exception, run: Run) -> int:
 def _traceback(error: BaseException) -> None:
     import traceback
 
-    output.note("".join(traceback.format_exception(error)).rstrip())
+    output.note(mask_secrets("".join(traceback.format_exception(error)).rstrip()))
 
 
 def report(run: Run, error: dict[str, str]) -> None:
