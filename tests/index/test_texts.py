@@ -88,7 +88,7 @@ def test_values() -> None:
 
 def test_catalog_round_trip(tmp_path: Any) -> None:
     odd = Table(TableRef('a "b"\ud800', "s", "表"), (Column("", "", False),), kind="view")
-    write_catalog(tmp_path / "c.json", [TABLE, odd])
+    write_catalog(tmp_path / "c.json", [TABLE, odd], {TABLE.ref: "7"})
     assert read_catalog(tmp_path / "c.json") == [TABLE, odd]
 
 

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 from dbrag.types import Column, ColumnProfile, ForeignKey, Table, TableRef
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
 
-def write_catalog(path: Path, tables: Sequence[Table]) -> None:
-    """Write the tables of one source."""
-    data = [asdict(table) for table in tables]
+def write_catalog(path: Path, tables: Sequence[Table], marks: Mapping[TableRef, str]) -> None:
+    """Write the tables of one source, each with its mark from before it was read."""
+    data = [asdict(table) | {"mark": marks.get(table.ref, "")} for table in tables]
     path.write_text(json.dumps(data, ensure_ascii=True, separators=(",", ":")), encoding="ascii")
 
 
@@ -26,6 +26,15 @@ def read_catalog(path: Path) -> list[Table]:
         OSError, ValueError, KeyError, TypeError: missing or damaged.
     """
     return [_table(entry) for entry in json.loads(path.read_bytes())]
+
+
+def read_marked(path: Path) -> list[tuple[Table, str]]:
+    """The same with the mark of each table, "" where there was none.
+
+    Raises:
+        OSError, ValueError, KeyError, TypeError: missing or damaged.
+    """
+    return [(_table(entry), entry.get("mark", "")) for entry in json.loads(path.read_bytes())]
 
 
 def _table(data: dict[str, Any]) -> Table:
@@ -46,9 +55,10 @@ def _table(data: dict[str, Any]) -> Table:
         sampled=data["sampled"],
         profile=tuple(_profile(entry) for entry in data["profile"]),
         sample_rows=tuple(tuple(row) for row in data["sample_rows"]),
-        estimate=data["estimate"],
-        redacted=tuple(data["redacted"]),
-        notes=tuple(data["notes"]),
+        # Not in catalogs of the first format.
+        estimate=data.get("estimate"),
+        redacted=tuple(data.get("redacted", ())),
+        notes=tuple(data.get("notes", ())),
     )
 
 
@@ -61,4 +71,5 @@ def _profile(data: dict[str, Any]) -> ColumnProfile:
         maximum=data["maximum"],
         frequent=tuple((value, count) for value, count in data["frequent"]),
         samples=tuple(data["samples"]),
+        whole=tuple(data.get("whole", ())),
     )

@@ -151,8 +151,12 @@ class TextWriter:
         self._flush()
         self._table.delete(f"source_id = {source_id(source)}")
 
-    def finish(self, kept: Collection[str]) -> int:
+    def finish(self, kept: Collection[str], tables: Sequence[str] = ()) -> int:
         """Take over the texts of the sources that stay, index all; the table's version.
+
+        Args:
+            kept: names of sources.
+            tables: what stays of others, as ``of_tables`` gives it.
 
         The full-text index is built anew rather than merged: merging took as long
         (357,000 rows: 5.8 s against 6.3 s), left the old one behind, and counted deleted
@@ -164,6 +168,8 @@ class TextWriter:
         ids = [str(source_id(name)) for name in sorted(kept)]
         for start in range(0, len(ids) if self._previous is not None else 0, _IDS):
             self._take_over(f"source_id IN ({', '.join(ids[start : start + _IDS])})")
+        for predicate in tables if self._previous is not None else ():
+            self._take_over(predicate)
         # ICU finds words in scripts without spaces; "split" cuts at punctuation too.
         config = FTS(
             base_tokenizer="icu/split",
@@ -190,6 +196,23 @@ class TextWriter:
         self._table.add(pa.Table.from_arrays(arrays, schema=_schema()))
         self._columns = ([], [], [], [])
         self._chars = 0
+
+
+def of_tables(source: str, kept: Collection[TableRef], left: Collection[TableRef]) -> list[str]:
+    """Predicates that together select the texts of ``kept``, of a source's tables.
+
+    Args:
+        left: all its other tables.
+    """
+    if not kept:
+        return []
+    of_source = f"source_id = {source_id(source)}"
+    few = kept if len(kept) <= len(left) else left
+    ids = [str(table_id(ref)) for ref in sorted(few, key=str)]
+    chunks = [", ".join(ids[start : start + _IDS]) for start in range(0, len(ids), _IDS)]
+    if few is kept:
+        return [f"{of_source} AND table_id IN ({chunk})" for chunk in chunks]
+    return [" AND ".join([of_source, *(f"table_id NOT IN ({chunk})" for chunk in chunks)])]
 
 
 def _query(question: str) -> str:

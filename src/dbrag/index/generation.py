@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Any
 from dbrag.catalog.joins import JoinGraph
 from dbrag.index.catalogs import read_catalog, write_catalog
 from dbrag.index.files import link, translated
-from dbrag.index.fulltext import TextWriter, open_texts
+from dbrag.index.fulltext import TextWriter, of_tables, open_texts
 from dbrag.index.rows import ROWS, row_texts
 from dbrag.index.summaries import column_texts, names_text, samples_text
 from dbrag.index.tables import write_tables
 from dbrag.index.values import VALUES, column_values
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from dbrag.index.layout import Generation
     from dbrag.models.base import Embedder
-    from dbrag.types import Table
+    from dbrag.types import Table, TableRef
 
 _CHUNK_ROWS = 5_000
 
@@ -35,6 +35,7 @@ class NextGeneration:
         self.files = files
         self._previous = previous
         self._sources: list[str] = []
+        self._taken: dict[str, list[str]] = {}
         with translated(files.root.parent, "write"):
             files.catalogs.mkdir(parents=True)
             files.lance.mkdir()
@@ -51,15 +52,24 @@ class NextGeneration:
                 self._rows.add(table.ref, texts, range(start, start + len(texts)))
             self._values.add(table.ref, values, columns)
 
-    def add_catalog(self, source: str, tables: Sequence[Table]) -> None:
+    def add_catalog(
+        self, source: str, tables: Sequence[Table], marks: Mapping[TableRef, str]
+    ) -> None:
         """Write the catalog of a source that was read, ordered by schema and name."""
         ordered = sorted(tables, key=lambda table: (table.ref.schema or "", table.ref.name))
-        write_catalog(self.files.catalog(source), ordered)
+        write_catalog(self.files.catalog(source), ordered, marks)
         self._sources.append(source)
+
+    def take_over(
+        self, source: str, kept: Collection[TableRef], left: Collection[TableRef]
+    ) -> None:
+        """Let the texts of ``kept`` tables stay, of a source whose ``left`` ones do not."""
+        self._taken[source] = of_tables(source, kept, left)
 
     def take_back(self, source: str) -> None:
         """Remove the texts of a source whose reading failed."""
         with translated(self.files.root.parent, "write"):
+            self._taken.pop(source, None)
             self._rows.take_back(source)
             self._values.take_back(source)
 
@@ -74,7 +84,8 @@ class NextGeneration:
                 for source in kept:
                     link(self._previous.catalog(source), self.files.catalog(source))
                     self._sources.append(source)
-            return self._rows.finish(kept), self._values.finish(kept)
+            tables = [one for source in sorted(self._taken) for one in self._taken[source]]
+            return self._rows.finish(kept, tables), self._values.finish(kept, tables)
 
     def write_tables(
         self, embedder: Callable[[], Embedder], on_encoded: Callable[[int, int], None], reuse: bool

@@ -7,7 +7,7 @@
       writer.lock          locked by the process that writes; holds its pid
       gen-000007/          one complete, consistent set; never changed once named
         reader.lock        share-locked by every process that reads this set
-        catalog/           one JSON file per source: tables, keys, profiles, sample rows
+        catalog/           one JSON file per source: tables, keys, profiles, sample rows, marks
         names.npy          float32 [n_tables, dim]: name, joined tables, columns
         samples.npy        float32 [n_tables, dim]: the same with sample rows
         columns.npy        float32 [n_column_texts, dim]: "table column", each text once
@@ -18,7 +18,8 @@
         lance/             rows.lance and values.lance: full text over cells
 
 A new generation takes over what stays: catalog files as hard links, vectors by the hash
-of their text, full-text rows by copying, so only what changed is read or encoded. Row i
+of their text, full-text rows by copying, so only what changed is read or encoded. In a
+source that changed these are the tables whose mark did not. Row i
 of every table array is table i of the catalog: sources by name, then schemas,
 then names.
 """
@@ -36,8 +37,10 @@ if TYPE_CHECKING:
     from dbrag.types import TableRef
 
 FORMAT = "dbrag-index"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 """Raised whenever an older dbrag could misread the folder."""
+READABLE_VERSIONS = (1, 2)
+"""The first had no marks of single tables: a source that changes is read as a whole."""
 
 _GENERATION = re.compile(r"gen-(\d{6,})")
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import MISSING, asdict, dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from dbrag.errors import IndexUnusable, SourceError
 from dbrag.index.files import REBUILD, write_atomic
-from dbrag.index.layout import FORMAT, FORMAT_VERSION, Layout
+from dbrag.index.layout import FORMAT, FORMAT_VERSION, READABLE_VERSIONS, Layout
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -23,7 +23,8 @@ class SourceEntry:
 
     ``rows`` counts what it holds (what was read, for tables too big to count),
     ``rows_indexed`` what is searchable; ``sampled`` names the tables of which only
-    a part was read. ``indexed_at`` is UTC, ISO 8601; ``seconds`` the time it took.
+    a part was read, ``unread`` those of them for which no time or rows were left.
+    ``indexed_at`` is UTC, ISO 8601; ``seconds`` the time it took.
     """
 
     name: str
@@ -37,6 +38,7 @@ class SourceEntry:
     sampled: tuple[str, ...]
     indexed_at: str
     seconds: float
+    unread: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +103,7 @@ def read_manifest(directory: Path) -> Manifest | None:
             "choose another folder with --index DIR",
         )
     version = data.get("version")
-    if version != FORMAT_VERSION:
+    if version not in READABLE_VERSIONS:
         raise IndexUnusable(
             f"the index in {str(directory)!r} has format {version!r}, "
             f"this dbrag reads {FORMAT_VERSION}",
@@ -190,6 +192,7 @@ def _manifest(data: dict[str, Any]) -> Manifest:
             **{
                 field.name: tuple(v) if isinstance(v := values[field.name], list) else v
                 for field in fields(kind)
+                if field.name in values or field.default is MISSING
             }
         )
 

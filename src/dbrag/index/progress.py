@@ -19,7 +19,8 @@ class Progress:
     ``stage``: "read" sources, build the full "text" index, "encode" summaries,
     "switch" to the new index. ``done`` of ``total`` count sources, or texts while
     encoding. ``rows`` were read so far, ``rows_per_s`` over the reading stage;
-    ``eta_s`` is the time left of this stage, None while unknown.
+    ``eta_s`` is the time left of this stage, None while unknown. ``tables`` are those
+    done and all to be read of the source that is being read.
     """
 
     stage: Stage
@@ -29,6 +30,7 @@ class Progress:
     rows_per_s: float = 0.0
     eta_s: float | None = None
     source: str | None = None
+    tables: tuple[int, int] | None = None
 
 
 class Reporter:
@@ -42,7 +44,14 @@ class Reporter:
         self._rows_per_s = 0.0
         self.rows = 0
 
-    def tell(self, stage: Stage, done: int, total: int, source: str | None = None) -> None:
+    def tell(
+        self,
+        stage: Stage,
+        done: int,
+        total: int,
+        source: str | None = None,
+        tables: tuple[int, int] | None = None,
+    ) -> None:
         """Report a step; the first and last step of a stage are always passed on."""
         if self._listener is None:
             return
@@ -56,5 +65,8 @@ class Reporter:
         elapsed = now - self._started
         if stage == "read" and elapsed > 0:
             self._rows_per_s = self.rows / elapsed
-        eta = elapsed / done * (total - done) if done and elapsed > 0 else None
-        self._listener(Progress(stage, done, total, self.rows, self._rows_per_s, eta, source))
+        part = done + (tables[0] / tables[1] if tables and tables[1] else 0.0)
+        eta = elapsed / part * (total - part) if part and elapsed > 0 else None
+        self._listener(
+            Progress(stage, done, total, self.rows, self._rows_per_s, eta, source, tables)
+        )

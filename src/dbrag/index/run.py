@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import logging
-import time
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal
 
 from dbrag.errors import DbragError, IndexUnusable, SourceUnreadable
 from dbrag.index.cleanup import remove_leftovers
-from dbrag.index.files import sync_tree
+from dbrag.index.files import sync_tree, translated
 from dbrag.index.generation import NextGeneration, is_whole
 from dbrag.index.manifest import (
     FailedSource,
@@ -18,6 +16,7 @@ from dbrag.index.manifest import (
     SourceEntry,
     write_manifest,
 )
+from dbrag.index.reading import Known, now, read_source
 from dbrag.types import SourceReport
 
 if TYPE_CHECKING:
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
     from dbrag.index.progress import Reporter
     from dbrag.settings import Settings
     from dbrag.sources.base import Source
-    from dbrag.types import Table
 
 log = logging.getLogger(__name__)
 
@@ -110,7 +108,7 @@ class Run:
         self._switch(
             Manifest(
                 generation=number,
-                created=_now(),
+                created=now(),
                 encoder=self.encoder.identity(),
                 rows_version=rows_version,
                 values_version=values_version,
@@ -128,9 +126,8 @@ class Run:
         lines: dict[str, SourceReport] = {}
         total = len(self.plan.build)
         for done, (source, stamp) in enumerate(self.plan.build):
-            started = time.perf_counter()
             try:
-                entry = self._read_source(new, source, stamp, done, started)
+                entry, tables_read = self._read_source(new, source, stamp, done)
             except IndexUnusable:
                 raise
             except DbragError as error:
@@ -141,43 +138,30 @@ class Run:
                 lines[source.name] = line(before, "skipped", error.message, name=source.name)
             else:
                 entries[source.name] = entry
-                lines[source.name] = line(entry, "built")
+                lines[source.name] = built(entry, tables_read)
             self.reporter.tell("read", done + 1, total, source.name)
         return entries, lines
 
     def _read_source(
-        self, new: NextGeneration, source: Source, stamp: str, done: int, started: float
-    ) -> SourceEntry:
-        from dbrag.catalog.profile import profile_table
-
+        self, new: NextGeneration, source: Source, stamp: str, done: int
+    ) -> tuple[SourceEntry, int]:
+        """The new entry of a source, and how many of its tables were read."""
         settings = self.settings
         if settings is None:
             raise IndexUnusable("a run without budgets cannot read a source")
-        # The hash is of the content before reading: what changes meanwhile is read next time.
-        fingerprint = source.fingerprint()
-        tables: list[Table] = []
-        for bare in source.reflect():
-            self.reporter.tell("read", done, len(self.plan.build), source.name)
-            table, rows = profile_table(
-                source, bare, profile_rows=settings.profile_rows, profile_s=settings.profile_s
+        known = Known()
+        if self.manifest is not None and not self.force:
+            previous = self.layout.generation(self.manifest.generation)
+            with translated(self.layout.root, "read"):
+                known = Known.of(source, self.manifest.source(source.name), previous)
+
+        def on_table(tables_done: int, tables: int, rows: int) -> None:
+            self.reporter.rows += rows
+            self.reporter.tell(
+                "read", done, len(self.plan.build), source.name, (tables_done, tables)
             )
-            new.add_table(table, rows)
-            tables.append(table)
-            self.reporter.rows += len(rows)
-        new.add_catalog(source.name, tables)
-        return SourceEntry(
-            name=source.name,
-            location=source.location,
-            origin=source.origin,
-            stamp=stamp,
-            fingerprint=fingerprint,
-            tables=len(tables),
-            rows=sum(t.rows_read if t.row_count is None else t.row_count for t in tables),
-            rows_indexed=sum(table.rows_read for table in tables),
-            sampled=tuple(table.ref.name for table in tables if table.sampled),
-            indexed_at=_now(),
-            seconds=round(time.perf_counter() - started, 3),
-        )
+
+        return read_source(new, source, stamp, settings, known, on_table)
 
     def _check_any_usable(self, entries: dict[str, SourceEntry]) -> None:
         """Fail where not one of the given sources can be used, now or from before."""
@@ -249,5 +233,18 @@ def line(
     )
 
 
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")
+def built(entry: SourceEntry, tables_read: int) -> SourceReport:
+    """The report line of a source that was read; the reason tells what was left out."""
+    notes = []
+    if tables_read < entry.tables - len(entry.unread):
+        notes.append(f"{tables_read:,} of {entry.tables:,} tables read")
+    sampled = len(entry.sampled) - len(entry.unread)
+    if sampled and entry.tables > 1:
+        notes.append(f"{sampled:,} of {entry.tables:,} tables sampled")
+    if entry.unread:
+        notes.append(
+            f"{len(entry.unread):,} tables known by their columns only: "
+            "source_s or source_rows is used up"
+        )
+    report = line(entry, "built")
+    return replace(report, reason="; ".join(notes), tables_read=tables_read)
