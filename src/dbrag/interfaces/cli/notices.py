@@ -67,7 +67,9 @@ def index_text(progress: Progress) -> str:
     if progress.total:
         parts[0] += f" {progress.done:,} of {count(progress.total, what)}"
     if progress.source:
-        parts.append(cell_text(progress.source))
+        done, tables = progress.tables or (0, 0)
+        of = f" ({done:,} of {count(tables, 'table')})" if tables > 1 else ""
+        parts.append(cell_text(progress.source) + of)
     if progress.rows:
         parts.append(count(progress.rows, "row"))
     if progress.rows_per_s:
