@@ -1,0 +1,422 @@
+"""``ServerSource``: a database on a server, read through SQLAlchemy's pooled connections.
+
+What one kind of server needs on its own is its ``ServerEngine``. A statement runs in
+a read-only transaction of one snapshot, limited in time by the server itself; rows come
+as they are fetched, and a cancel reaches the server.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from dbrag.errors import DbragError, ExecutionError, SourceBusy, SourceError
+from dbrag.sources.servers.url import location_of, secrets_of, with_password, without_secrets
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from sqlalchemy import URL, Connection, Engine
+
+    from dbrag.sources.base import ColumnStatistics, Session, SkippedSource
+    from dbrag.sources.servers.engine import ServerEngine
+    from dbrag.types import Table, TableRef
+
+log = logging.getLogger(__name__)
+
+STATEMENT_S = 3600.0
+"""Seconds after which the server stops a statement for which no time was given."""
+CATALOG_S = 120.0
+"""Seconds for each statement that reads the server's catalog."""
+
+_POOL_SIZE = 4
+_MAX_CONNECTIONS = 16
+_POOL_WAIT_S = 30.0
+_RECYCLE_S = 1800
+_FETCH = 1000
+
+
+class ServerSession:
+    """One read-only transaction on a server, used by one thread at a time."""
+
+    def __init__(
+        self,
+        raw: Any,
+        engine: ServerEngine,
+        url: URL,
+        explain: Callable[[Exception], DbragError],
+        timeout_s: float,
+    ) -> None:
+        self._raw = raw
+        self._engine = engine
+        self._url = url
+        self._explain = explain
+        self._timeout_s = timeout_s
+        self._busy = threading.Lock()
+        self._cursor: Any = None
+        self._begun = False
+        self.spoiled = False
+        """The connection must not be used again."""
+
+    def execute(self, sql: str) -> Sequence[str]:
+        """Start a statement; the names of its result columns, duplicates kept.
+
+        Raises:
+            ExecutionError: the server rejects it; UnknownName for an unknown name.
+            SourceError: the connection is lost.
+            LimitReached: the server's limits.
+        """
+        with self._busy:
+            try:
+                self._close_cursor()
+                self._begin()
+                self._cursor = self._engine.cursor(self._raw)
+                self._cursor.execute(sql)
+                description = self._cursor.description
+            except Exception as error:
+                raise self._translated(error) from error
+        return [column[0] for column in description or ()]
+
+    def fetch(self, n: int) -> list[tuple[Any, ...]]:
+        """The next at most ``n`` rows of the statement, empty at the end.
+
+        Raises:
+            ExecutionError, SourceError, LimitReached: as ``execute``.
+        """
+        with self._busy:
+            if self._cursor is None:
+                return []
+            try:
+                rows = list(self._cursor.fetchmany(n))
+                if len(rows) < n:
+                    self._close_cursor(whole=True)
+                return rows
+            except Exception as error:
+                raise self._translated(error) from error
+
+    def begin(self) -> None:
+        """Start the transaction.
+
+        Raises:
+            SourceError: the connection is lost.
+        """
+        try:
+            self._begin()
+        except Exception as error:
+            raise self._translated(error) from error
+
+    def cancel(self) -> None:
+        """Stop the running statement on the server; may be called from another thread."""
+        # A late cancel would hit the next user of the connection.
+        self.spoiled = True
+        try:
+            self._engine.cancel(self._raw, self._url)
+        except Exception as error:
+            log.debug("cancel: %s", type(error).__name__)
+
+    def finish(self) -> bool:
+        """End statement and transaction; True when the connection may be used again."""
+        if not self._busy.acquire(timeout=1.0):
+            return False  # a statement that not even a cancel has ended
+        try:
+            self._close_cursor()
+            self._engine.end(self._raw)
+        except Exception as error:
+            log.debug("end of a session: %s", type(error).__name__)
+            return False
+        finally:
+            self._busy.release()
+        return not self.spoiled
+
+    def _begin(self) -> None:
+        if not self._begun:
+            self._engine.begin(self._raw, self._timeout_s)
+            self._begun = True
+
+    def _close_cursor(self, whole: bool = False) -> None:
+        """End the statement; one that has not ended by itself takes its transaction with it."""
+        cursor, self._cursor = self._cursor, None
+        if cursor is not None:
+            cursor.close()
+            if not whole:
+                self._restart()
+
+    def _restart(self) -> None:
+        self._engine.end(self._raw)
+        self._begun = False
+
+    def _translated(self, error: Exception) -> DbragError:
+        ours = self._explain(error)
+        if not isinstance(ours, ExecutionError):
+            self.spoiled = True
+        return ours
+
+
+class ServerSource:
+    """A database on a server under a name; nothing is connected before the first use.
+
+    Args:
+        name: unique among the open sources.
+        url: as the user gave it; it may hold a password.
+        origin: the ``--source`` it came from, without password.
+        engine: what this kind of server needs.
+        schemas: schemas to read; empty means all.
+        password: looks the password up at each new connection, None: the URL's.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        url: URL,
+        origin: str,
+        engine: ServerEngine,
+        schemas: Sequence[str] = (),
+        password: Callable[[], str | None] | None = None,
+    ) -> None:
+        self._name = name
+        self._url = engine.url(url)
+        self._origin = origin
+        self._server = engine
+        self._schemas = tuple(schemas)
+        self._password = password
+        self._location = location_of(self._url)
+        self._secrets = secrets_of(self._url)
+        self._lock = threading.Lock()
+        self._pool: Engine | None = None
+        self._closed = False
+
+    @property
+    def name(self) -> str:
+        """Unique among the open sources."""
+        return self._name
+
+    @property
+    def location(self) -> str:
+        """The URL without password; enough to open it again."""
+        return self._location
+
+    @property
+    def origin(self) -> str:
+        """The ``--source`` it came from, without password."""
+        return self._origin
+
+    @property
+    def dialect(self) -> str:
+        """sqlglot's name of its SQL dialect."""
+        return self._server.dialect
+
+    @property
+    def schemas(self) -> tuple[str, ...]:
+        """The schemas asked for; empty means all."""
+        return self._schemas
+
+    def __repr__(self) -> str:
+        return f"ServerSource({self._name!r}, {self._location!r})"
+
+    def stamp(self) -> str:
+        """A hash of the marks of all tables; where there are none, of the schema.
+
+        Raises:
+            SourceError: it cannot be read.
+        """
+        marks: Mapping[TableRef, str] = self.marks()
+        parts = [f"{ref}\0{mark}" for ref, mark in sorted(marks.items(), key=lambda m: str(m[0]))]
+        if not marks:
+            parts = [repr(table) for table in self.reflect()]
+        return hashlib.blake2b("\n".join(parts).encode(), digest_size=16).hexdigest()
+
+    def fingerprint(self) -> str:
+        """The same as ``stamp``: reading all rows of a server would not be cheap.
+
+        Raises:
+            SourceError: it cannot be read.
+        """
+        return self.stamp()
+
+    def marks(self) -> Mapping[TableRef, str]:
+        """For each table a cheap mark of its schema and content.
+
+        Raises:
+            SourceError: it cannot be read.
+        """
+        with self._catalog("the state of the tables") as connection:
+            return self._server.marks(connection, self._name, self._schemas)
+
+    def functions(self) -> frozenset[str]:
+        """The user's own functions that only compute, folded.
+
+        Raises:
+            SourceError: it cannot be read.
+        """
+        with self._catalog("the functions") as connection:
+            return self._server.functions(connection)
+
+    def left_out(self) -> Sequence[SkippedSource]:
+        """Nothing: a server has no files."""
+        return ()
+
+    def reflect(self) -> list[Table]:
+        """Tables and views with columns and keys, by schema and name.
+
+        Raises:
+            SourceError: it cannot be read, holds no table, or lacks a schema asked for.
+        """
+        with self._catalog("the schema") as connection:
+            return self._server.reflect(connection, self._name, self._schemas)
+
+    def statistics(self, table: Table) -> Mapping[str, ColumnStatistics]:
+        """What the server knows of a table's columns without reading it; may be empty.
+
+        Raises:
+            SourceError: the connection is lost.
+        """
+        with self._catalog("the statistics") as connection:
+            return self._server.statistics(connection, table)
+
+    @contextmanager
+    def session(self, timeout_s: float | None = None) -> Iterator[Session]:
+        """A read-only session; its connection goes back to a small pool at the end.
+
+        Args:
+            timeout_s: the server stops a statement after that time; default one hour.
+
+        Raises:
+            SourceError: it cannot be opened.
+        """
+        with self._transaction(STATEMENT_S if timeout_s is None else timeout_s) as (_, session):
+            yield session
+
+    @contextmanager
+    def scan(self, table: Table, limit: int) -> Iterator[Iterator[tuple[Any, ...]]]:
+        """At most ``limit`` rows of a table in the engine's order, columns as in ``table``.
+
+        Raises:
+            ExecutionError, SourceError: it cannot be read.
+        """
+        from dbrag.sources.statements import select_rows
+
+        with self.session() as session:
+            session.execute(select_rows(table, limit, self.dialect))
+
+            def rows() -> Iterator[tuple[Any, ...]]:
+                while batch := session.fetch(_FETCH):
+                    yield from batch
+
+            yield rows()
+
+    def close(self) -> None:
+        """Close every connection."""
+        with self._lock:
+            self._closed = True
+            pool, self._pool = self._pool, None
+        if pool is not None:
+            pool.dispose()
+
+    @contextmanager
+    def _transaction(self, timeout_s: float) -> Iterator[tuple[Connection, ServerSession]]:
+        connection = self._connect()
+        try:
+            raw = connection.connection.driver_connection
+            session = ServerSession(raw, self._server, self._url, self._explain, timeout_s)
+            try:
+                session.begin()
+                yield connection, session
+            finally:
+                if not session.finish():
+                    connection.invalidate()
+        finally:
+            connection.close()
+
+    @contextmanager
+    def _catalog(self, what: str) -> Iterator[Connection]:
+        """A connection for reading the server's catalog; errors become ours."""
+        with self._transaction(CATALOG_S) as (connection, session):
+            try:
+                yield connection
+            except DbragError:
+                raise
+            except Exception as error:
+                session.spoiled = True
+                ours = self._explain(error)
+                if isinstance(ours, SourceError):
+                    raise ours from error
+                message = f"cannot read {what} of {self._location!r}: {ours.message}"
+                raise SourceError(message, ours.hint) from error
+
+    def _connect(self) -> Connection:
+        from sqlalchemy.exc import TimeoutError as PoolTimeout
+
+        try:
+            return self._engine.connect()
+        except DbragError:
+            raise
+        except PoolTimeout as error:
+            raise SourceBusy(
+                f"all {_MAX_CONNECTIONS} connections to {self._location!r} are in use",
+                "ask fewer questions at once",
+            ) from error
+        except Exception as error:
+            raise self._explain(error) from error
+
+    def _explain(self, error: BaseException) -> DbragError:
+        """A driver's error as one of ours, without anything secret."""
+        if isinstance(error, DbragError):
+            return error
+        original = getattr(error, "orig", None) or error
+        ours = self._server.translate(original, self._location)
+        ours.message = without_secrets(ours.message, self._secrets)
+        ours.hint = without_secrets(ours.hint, self._secrets)
+        ours.args = (ours.message,)
+        return ours
+
+    @property
+    def _engine(self) -> Engine:
+        with self._lock:
+            if self._closed:
+                raise SourceError(f"source {self._name!r} is closed", "open it again")
+            if self._pool is None:
+                self._pool = self._make_pool()
+            return self._pool
+
+    def _make_pool(self) -> Engine:
+        from sqlalchemy import create_engine, event
+        from sqlalchemy.pool import QueuePool
+
+        shown = with_password(self._url, None)
+        arguments = dict(getattr(self._server, "engine_arguments", {}))
+        engine = create_engine(
+            shown,
+            poolclass=QueuePool,
+            pool_size=_POOL_SIZE,
+            max_overflow=_MAX_CONNECTIONS - _POOL_SIZE,
+            pool_timeout=_POOL_WAIT_S,
+            pool_pre_ping=True,
+            pool_recycle=_RECYCLE_S,
+            hide_parameters=True,
+            **arguments,
+        )
+
+        @event.listens_for(engine, "do_connect")
+        def connect(dialect: Any, record: Any, args: list[Any], options: dict[str, Any]) -> Any:
+            url = self._with_password()
+            args, options = dialect.create_connect_args(url)
+            return dialect.connect(*args, **{**options, **self._server.connect_arguments(url)})
+
+        # Before SQLAlchemy's own first statements.
+        @event.listens_for(engine, "connect", insert=True)
+        def prepare(raw: Any, record: Any) -> None:
+            self._server.prepare(raw)
+
+        return engine
+
+    def _with_password(self) -> URL:
+        password = None
+        if self._password is not None and not self._url.password:
+            password = self._password()
+        if password is None:
+            return self._url
+        self._secrets |= {password}
+        return self._url.set(password=password)

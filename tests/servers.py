@@ -1,0 +1,141 @@
+"""Real database servers for tests: a fresh database each, dropped afterwards.
+
+``DBRAG_TEST_POSTGRES`` and ``DBRAG_TEST_MYSQL`` name the servers. Where one cannot be
+reached its tests are skipped; in CI they fail.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sqlalchemy import URL
+
+# Read before any test hides the environment.
+POSTGRES = os.environ.get("DBRAG_TEST_POSTGRES") or "postgresql://root@127.0.0.1:5432/postgres"
+MYSQL = os.environ.get("DBRAG_TEST_MYSQL") or "mysql://root@127.0.0.1:3306/test"
+
+
+@dataclass(frozen=True)
+class TestDatabase:
+    """A database of its own on a real server."""
+
+    __test__ = False
+
+    url: str
+    """With everything needed to open it."""
+
+    @property
+    def parsed(self) -> URL:
+        from sqlalchemy.engine import make_url
+
+        return make_url(self.url)
+
+    @property
+    def name(self) -> str:
+        return str(self.parsed.database)
+
+    def url_as(self, user: str, password: str | None = None) -> str:
+        """The URL for another user."""
+        from dbrag.sources.servers.url import with_password
+
+        url = with_password(self.parsed.set(username=user), password)
+        return url.render_as_string(hide_password=False)
+
+    @contextmanager
+    def connect(self) -> Iterator[Any]:
+        """A driver connection that may write, each statement committed by itself."""
+        connection = _connect(self.url)
+        try:
+            yield connection
+        finally:
+            connection.close()
+
+    def run(self, *statements: str) -> list[tuple[Any, ...]]:
+        """Run statements as the owner; the rows of the last one, if it has any."""
+        rows: list[tuple[Any, ...]] = []
+        with self.connect() as connection, connection.cursor() as cursor:
+            for statement in statements:
+                cursor.execute(statement)
+                rows = list(cursor.fetchall()) if cursor.description else []
+        return rows
+
+
+def _connect(url: str) -> Any:
+    from sqlalchemy.engine import make_url
+
+    parsed = make_url(url)
+    if parsed.get_backend_name() == "postgresql":
+        import psycopg
+
+        plain = parsed.set(drivername="postgresql")
+        return psycopg.connect(
+            plain.render_as_string(hide_password=False), autocommit=True, connect_timeout=5
+        )
+    import pymysql
+
+    return pymysql.connect(
+        host=parsed.host or "127.0.0.1",
+        port=parsed.port or 3306,
+        user=parsed.username or "root",
+        password=parsed.password or "",
+        database=parsed.database,
+        charset="utf8mb4",
+        autocommit=True,
+        connect_timeout=5,
+    )
+
+
+@contextmanager
+def fresh_database(server: str, topic: str = "test") -> Iterator[TestDatabase]:
+    """A new database on ``server``, named after ``topic``; skips where it cannot be reached."""
+    from sqlalchemy.engine import make_url
+
+    url = make_url(server)
+    name = f"dbrag_{topic}_{secrets.token_hex(4)}"
+    quote = '"' if url.get_backend_name() == "postgresql" else "`"
+    try:
+        connection = _connect(server)
+    except Exception as error:
+        message = f"no server at {url.render_as_string(hide_password=True)}: {error}"
+        if os.environ.get("CI", "").lower() in ("1", "true"):
+            pytest.fail(message)
+        pytest.skip(message)
+    connection.close()
+    _run(server, f"CREATE DATABASE {quote}{name}{quote}")
+    try:
+        yield TestDatabase(url.set(database=name).render_as_string(hide_password=False))
+    finally:
+        force = " WITH (FORCE)" if quote == '"' else ""
+        _run(server, f"DROP DATABASE IF EXISTS {quote}{name}{quote}{force}")
+
+
+def _run(server: str, statement: str) -> None:
+    connection = _connect(server)
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute(statement)
+    finally:
+        connection.close()
+
+
+@pytest.fixture(scope="module")
+def postgres() -> Iterator[TestDatabase]:
+    """An empty PostgreSQL database for the tests of one module."""
+    with fresh_database(POSTGRES) as database:
+        yield database
+
+
+@pytest.fixture(scope="module")
+def mysql() -> Iterator[TestDatabase]:
+    """An empty MySQL or MariaDB database for the tests of one module."""
+    with fresh_database(MYSQL) as database:
+        yield database
