@@ -1,0 +1,302 @@
+"""Sessions on MySQL and MariaDB: settings, snapshots, streaming results, cancelling.
+
+The settings are pinned whatever the server's defaults are. ``sql_mode`` is a matter of
+safety: a statement must mean to the server what it meant to the guard, which reads
+``"…"`` as text, ```…``` as a name and ``\\`` as an escape.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import socket
+import time
+from contextlib import suppress
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from dbrag.errors import LimitReached
+from dbrag.sources.servers.mysql_values import converter
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+log = logging.getLogger(__name__)
+
+CONNECT_S = 10
+"""Seconds to wait for a connection."""
+LOCK_S = 10
+"""Seconds to wait for somebody who changes a table's definition."""
+
+_SQL_MODE = "IGNORE_SPACE,NO_UNSIGNED_SUBTRACTION,NO_ENGINE_SUBSTITUTION"
+"""Not ANSI_QUOTES, PIPES_AS_CONCAT, NO_BACKSLASH_ESCAPES: as sqlglot reads MySQL.
+IGNORE_SPACE: ``count (x)`` is the built-in function, never a stored one of that name.
+NO_UNSIGNED_SUBTRACTION: the difference of two unsigned numbers may be negative."""
+
+_SETTINGS = (
+    # Nothing is cut without a word.
+    ("group_concat_max_len", "1073741824"),
+    ("sql_select_limit", "18446744073709551615"),
+    ("sql_safe_updates", "0"),
+    ("sql_big_selects", "1"),
+    ("max_error_count", "1024"),
+    # 1/3 is 0.3333 otherwise, and 1/30000 is 0.0000.
+    ("div_precision_increment", "12"),
+    # Same meaning everywhere.
+    ("sql_auto_is_null", "0"),
+    ("default_week_format", "0"),
+    ("lc_time_names", "'en_US'"),
+    ("time_zone", "'+00:00'"),
+    # A reader may pause; a writer of the schema may not hold us for ever.
+    ("net_write_timeout", "600"),
+    ("lock_wait_timeout", str(LOCK_S)),
+)
+_MYSQL_SETTINGS = (
+    # Otherwise times and counts of tables may be a day old.
+    ("information_schema_stats_expiry", "0"),
+)
+
+_DRAIN_ROWS = 1000
+_DRAIN_S = 0.2
+_KILL_EVERY_S = 0.25
+_UNKNOWN_VARIABLE = 1193
+_CUT = frozenset({1260, 1301})
+"""Warnings: GROUP_CONCAT was cut; a text over max_allowed_packet became NULL."""
+_MAY_BE_CUT = re.compile(r"group_concat|json_arrayagg|json_objectagg", re.IGNORECASE)
+_MAX_WARNINGS = 1024
+
+
+def is_mariadb(raw: Any) -> bool:
+    """True on MariaDB, False on MySQL, which differ in some settings."""
+    return "mariadb" in str(raw.server_version).lower()
+
+
+def prepare(raw: Any) -> None:
+    """Pin every setting that results or safety depend on, and allow reading only."""
+    mode = _SQL_MODE
+    settings = list(_SETTINGS)
+    if not is_mariadb(raw):
+        # MySQL knows which columns depend on the grouped ones; MariaDB would refuse
+        # honest queries.
+        mode += ",ONLY_FULL_GROUP_BY"
+        settings += list(_MYSQL_SETTINGS)
+    _run(raw, f"SET SESSION sql_mode = '{mode}'")
+    _run(raw, "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+    try:
+        _run(raw, "SET " + ", ".join(f"SESSION {name} = {value}" for name, value in settings))
+    except Exception as error:
+        if _number(error) != _UNKNOWN_VARIABLE:
+            raise
+        _set_one_by_one(raw, settings)
+
+
+def _set_one_by_one(raw: Any, settings: Sequence[tuple[str, str]]) -> None:
+    """For servers that speak the protocol but lack some settings."""
+    for name, value in settings:
+        try:
+            _run(raw, f"SET SESSION {name} = {value}")
+        except Exception as error:
+            if _number(error) != _UNKNOWN_VARIABLE:
+                raise
+            log.info("this server has no setting %s", name)
+
+
+def begin(raw: Any, timeout_s: float | None) -> None:
+    """Start a read-only transaction of one snapshot.
+
+    Args:
+        timeout_s: the server stops a statement after that time, or earlier where its
+            administrator says so.
+    """
+    name, unit = ("max_statement_time", 1) if is_mariadb(raw) else ("max_execution_time", 1000)
+    if timeout_s is None:
+        value = "DEFAULT"
+    elif unit == 1:
+        value = f"LEAST(IF(@@GLOBAL.{name} > 0, @@GLOBAL.{name}, 1e9), {max(timeout_s, 0.001):.3f})"
+    else:
+        limit = max(1, round(timeout_s * unit))
+        value = f"LEAST(IF(@@GLOBAL.{name} > 0, @@GLOBAL.{name}, {limit}), {limit})"
+    try:
+        _run(raw, f"SET SESSION {name} = {value}")
+    except Exception as error:
+        if _number(error) != _UNKNOWN_VARIABLE:
+            raise
+        log.info("this server has no setting %s", name)
+    _run(raw, "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY")
+
+
+def end(raw: Any) -> None:
+    """Roll back.
+
+    Raises:
+        pymysql.Error: the connection is closed, perhaps by a cursor that was not read out.
+    """
+    raw.rollback()
+
+
+def cursor(raw: Any) -> Any:
+    """A cursor that reads rows as they are fetched and closes without reading the rest."""
+    return _streaming()(raw)
+
+
+@cache
+def _streaming() -> Any:
+    from pymysql.cursors import SSCursor
+
+    class Streaming(SSCursor):  # type: ignore[misc]
+        """Rows as they come, as exact values."""
+
+        connection: Any
+        _sql = ""
+
+        def _query(self, q: Any) -> Any:
+            self._sql = q if isinstance(q, str) else ""
+            done = super()._query(q)
+            result = self._result
+            if result is not None and result.unbuffered_active:
+                result.converters = [
+                    (None, converter(field.type_code, field.charsetnr)) for field in result.fields
+                ]
+            return done
+
+        def read_next(self) -> Any:
+            active = self._result.unbuffered_active
+            row = super().read_next()
+            if row is None and active and self._result.warning_count:
+                _check_whole(self.connection, self._sql)
+            return row
+
+        def close(self) -> None:
+            connection, self.connection = self.connection, None
+            if connection is not None and self._result is not None:
+                _finish(connection, self._result)
+
+        __del__ = close
+
+    return Streaming
+
+
+def cancel(raw: Any) -> None:
+    """Stop the running statement; where the server takes no order, hang up."""
+    now = time.monotonic()
+    if not raw.open or now - getattr(raw, "_dbrag_killed", 0.0) < _KILL_EVERY_S:
+        return
+    raw._dbrag_killed = now
+    try:
+        kill(raw, "QUERY")
+    except Exception as error:
+        if _number(error) == 1094:  # no such thread: it is gone
+            return
+        log.info("KILL QUERY failed (%s): closing the connection", type(error).__name__)
+        hang_up(raw)
+
+
+def kill(raw: Any, what: str) -> None:
+    """``KILL QUERY`` or ``KILL CONNECTION`` over a second connection of the same user.
+
+    Raises:
+        pymysql.Error: it cannot be opened, or may not do so.
+    """
+    import pymysql
+
+    second = pymysql.connect(
+        host=raw.host,
+        port=raw.port,
+        user=raw.user,
+        password=raw.password,
+        unix_socket=raw.unix_socket,
+        ssl=raw.ctx if raw.ssl and raw._ssl_required else None,
+        ssl_disabled=not raw.ssl,
+        server_public_key=raw.server_public_key,
+        bind_address=raw.bind_address,
+        charset="utf8mb4",
+        autocommit=True,
+        connect_timeout=3,
+        read_timeout=3,
+        write_timeout=3,
+    )
+    try:
+        _run(second, f"KILL {what} {int(raw.thread_id())}")
+    finally:
+        second.close()
+
+
+def hang_up(raw: Any) -> None:
+    """Close the socket under a waiting reader, which then fails at once."""
+    sock = raw._sock
+    if sock is not None:
+        with suppress(OSError):
+            sock.shutdown(socket.SHUT_RDWR)
+
+
+def _finish(raw: Any, result: Any) -> None:
+    """End an unbuffered result: read a short rest, else stop it and drop the connection."""
+    if not result.unbuffered_active:
+        return
+    if raw.open and _drained(raw, result):
+        return
+    # Not read to the end, whatever pymysql would do when the object goes.
+    result.unbuffered_active = False
+    result.connection = None
+    if not raw.open:
+        return
+    with suppress(Exception):
+        kill(raw, "CONNECTION")
+    raw._force_close()
+
+
+def _drained(raw: Any, result: Any) -> bool:
+    """True if the result ended within a few rows and a fraction of a second."""
+    before, raw._read_timeout = raw._read_timeout, _DRAIN_S
+    until = time.monotonic() + _DRAIN_S
+    try:
+        for _ in range(_DRAIN_ROWS):
+            if not result.unbuffered_active or time.monotonic() > until:
+                break
+            if result._check_packet_is_eof(raw._read_packet()):
+                _ended(result)
+        return not result.unbuffered_active
+    except Exception as error:
+        # A statement that failed or was stopped has ended, too.
+        ended = raw.open and _number(error) not in (0, 2006, 2013)
+        if ended:
+            _ended(result)
+        return bool(ended)
+    finally:
+        raw._read_timeout = before
+
+
+def _ended(result: Any) -> None:
+    result.unbuffered_active = False
+    result.connection = None
+
+
+def _check_whole(raw: Any, sql: str) -> None:
+    """Refuse a result in which the server cut a value.
+
+    Raises:
+        LimitReached: it did, or nobody knows.
+    """
+    warnings = raw.show_warnings()
+    for _, number, text in warnings:
+        if int(number) in _CUT:
+            raise LimitReached(
+                f"the server cut a value: {text}",
+                "aggregate less into one text, or raise the server's max_allowed_packet",
+            )
+    if len(warnings) >= _MAX_WARNINGS and _MAY_BE_CUT.search(sql):
+        raise LimitReached(
+            "the server gave more warnings than it keeps: it may have cut a long text",
+            "compare values of the same type, or leave GROUP_CONCAT out",
+        )
+
+
+def _run(raw: Any, sql: str) -> None:
+    """A statement without a result."""
+    raw.query(sql)
+
+
+def _number(error: BaseException) -> int:
+    """The server's or the driver's error number, 0 where there is none."""
+    number = error.args[0] if error.args else 0
+    return number if isinstance(number, int) else 0
