@@ -1,0 +1,7 @@
+"""Databases on real servers, one per module of tests."""
+
+from __future__ import annotations
+
+from tests.servers import mysql, postgres
+
+__all__ = ["mysql", "postgres"]
