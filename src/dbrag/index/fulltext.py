@@ -162,7 +162,7 @@ class TextWriter:
         (357,000 rows: 5.8 s against 6.3 s), left the old one behind, and counted deleted
         rows in its statistics, so that scores depended on the history.
         """
-        from lancedb.index import FTS
+        from lancedb.index import FTS, BTree
 
         self._flush()
         ids = [str(source_id(name)) for name in sorted(kept)]
@@ -178,6 +178,8 @@ class TextWriter:
             memory_limit=_INDEX_MB,
         )
         self._table.create_index("text", config=config, replace=True)
+        # Searches in ten of 800 tables took 3.9 ms with it, 8.7 ms without.
+        self._table.create_index("table_id", config=BTree(), replace=True)
         return int(self._table.version)
 
     def _take_over(self, predicate: str) -> None:
