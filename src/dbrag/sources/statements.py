@@ -251,12 +251,9 @@ def _portable_cell(column: Column, dialect: str, as_text: bool) -> exp.Expressio
         return exp.null()
     cell = exp.column(column.name, quoted=True)
     form = form_of(column.type)
-    if as_text and form != "binary":
-        text = exp.cast(cell, "text", dialect=dialect)
-    elif form == "text":
-        text = cell
-    else:
+    if form == "binary" or (form != "text" and not as_text):
         return cell
+    text: exp.Expression = exp.cast(cell, "text", dialect=dialect) if as_text else cell
     end = exp.Literal.number(LONG_TEXT_CHARACTERS + 1)
     return exp.Substring(this=text, start=exp.Literal.number(1), length=end)
 
