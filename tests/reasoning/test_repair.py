@@ -64,6 +64,26 @@ def test_right_statements_are_left_alone(sql: str) -> None:
     assert mend_names(sql, TABLES, "sqlite") is None
 
 
+@pytest.mark.parametrize(
+    ("sql", "expected"),
+    [
+        ("SELECT COUNT(*) FROM gift_cards", '"gift cards"'),
+        ("SELECT gift_cards.code FROM gift_cards", '"gift cards" AS gift_cards'),
+        ("SELECT g.code FROM GiftCards AS g", '"gift cards" AS g'),
+        ("WITH gift_cards AS (SELECT 1 AS code) SELECT code FROM gift_cards", None),
+        ("SELECT code FROM gift_card", None),
+    ],
+)
+def test_a_table_whose_blanks_were_spelled_otherwise(sql: str, expected: str | None) -> None:
+    mended = mend_names(sql, (*TABLES, table("gift cards", "code")), "sqlite")
+    if expected is None:
+        assert mended is None
+    else:
+        assert mended is not None
+        assert expected in mended.sql
+        assert "gift cards" in mended.changes[0]
+
+
 def test_two_homes_are_not_guessed() -> None:
     sql = "SELECT T3.Singer_ID FROM singer AS T1, singer_in_concert AS T2, concert AS T3"
     assert mend_names(sql, TABLES, "sqlite") is None

@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from sqlglot import exp
+
 from dbrag.catalog.joins import JoinGraph
 from dbrag.errors import DbragError, ExecutionError, LimitReached, PromptTooLong, UnknownName
 from dbrag.execution import guard
@@ -194,14 +196,13 @@ class Workshop:
     def _spelling(self, table: Table, column: str, value: str) -> str | None:
         """The data's one spelling of a text that occurs there only in another case or
         with other blanks; asked of the engine, because the index may be sampled."""
-        name = prompts.identifier(table.ref.name, self.source.dialect)
-        quoted = prompts.identifier(column, self.source.dialect)
-        text = "'" + value.replace("'", "''") + "'"
-        same = f"SELECT 1 FROM {name} WHERE {quoted} = {text} LIMIT 1"
-        alike = (
-            f"SELECT DISTINCT {quoted} FROM {name} "
-            f"WHERE LOWER(TRIM({quoted})) = LOWER(TRIM({text})) LIMIT 2"
+        cell = exp.column(column, quoted=True)
+        same, alike = (
+            query.from_(exp.table_(table.ref.name, db=table.ref.schema, quoted=True))
+            for query in (exp.select("1"), exp.select(cell).distinct())
         )
+        same = same.where(cell.eq(value)).limit(1)
+        alike = alike.where(_folded(cell).eq(_folded(exp.Literal.string(value)))).limit(2)
         try:
             if self._lookup(same):
                 return None
@@ -210,8 +211,9 @@ class Workshop:
             return None  # too slow or not comparable: the statement stays as written
         return found[0][0] if len(found) == 1 and isinstance(found[0][0], str) else None
 
-    def _lookup(self, sql: str) -> tuple[tuple[Any, ...], ...]:
-        admitted = guard.admit(sql, self.source.dialect, self.tables)
+    def _lookup(self, query: exp.Select) -> tuple[tuple[Any, ...], ...]:
+        dialect = self.source.dialect
+        admitted = guard.admit(query.sql(dialect), dialect, self.tables)
         timeout_s = min(2.0, self.settings.timeout_s)
         return run(self.source, admitted.sql, timeout_s=timeout_s, max_rows=10, max_mb=16).rows
 
@@ -238,6 +240,11 @@ class Workshop:
                 "logprob": reply.logprob,
             }
         )
+
+
+def _folded(cell: exp.Expr) -> exp.Expr:
+    """The text without regard to letter case and blanks around it."""
+    return exp.func("LOWER", exp.func("TRIM", cell.copy()))
 
 
 def _problem(done: Attempt) -> str | None:

@@ -13,7 +13,7 @@ from sqlglot import exp
 from sqlglot.optimizer.scope import Scope, traverse_scope
 
 from dbrag.catalog.joins import JoinEdge, JoinGraph
-from dbrag.reasoning.repair import Mended, parse, tables_in
+from dbrag.reasoning.repair import Mended, TableNames, parse, tables_in
 from dbrag.types import Table
 
 
@@ -25,21 +25,21 @@ def add_missing_joins(
     tree = parse(sql, dialect)
     if tree is None:
         return None
-    by_name = {table.ref.name.casefold(): table for table in tables}
+    names = TableNames(tables)
     changes: list[str] = []
     for scope in traverse_scope(tree):
         if isinstance(scope.expression, exp.Select):
-            change = _mend(scope, by_name, joins)
+            change = _mend(scope, names, joins)
             if change:
                 changes.append(change)
     return Mended(tree.sql(dialect=dialect), tuple(changes)) if changes else None
 
 
-def _mend(scope: Scope, by_name: dict[str, Table], joins: JoinGraph) -> str | None:
-    known = tables_in(scope, by_name)
+def _mend(scope: Scope, names: TableNames, joins: JoinGraph) -> str | None:
+    known = tables_in(scope, names)
     if not known or len(known) < len(scope.sources):
         return None  # a CTE or derived table may hold the column: not certain
-    missing = _missing_table(scope, known, by_name, joins)
+    missing = _missing_table(scope, known, names, joins)
     if missing is None:
         return None
     edges = [
@@ -57,7 +57,7 @@ def _mend(scope: Scope, by_name: dict[str, Table], joins: JoinGraph) -> str | No
 
 
 def _missing_table(
-    scope: Scope, known: dict[str, Table], by_name: dict[str, Table], joins: JoinGraph
+    scope: Scope, known: dict[str, Table], names: TableNames, joins: JoinGraph
 ) -> Table | None:
     """The one table that the scope's unknown columns belong to."""
     found: dict[str, Table] = {}
@@ -68,13 +68,13 @@ def _missing_table(
         if qualifier:
             if qualifier in known or qualifier in outer:
                 continue
-            table = by_name.get(qualifier)
+            table = names.named(qualifier)
             if table is None or not table.column(column.name):
                 return None
             found[table.ref.name] = table
         elif not any(t.column(column.name) for t in known.values()) and column.name not in aliases:
             near = {ref for table in known.values() for ref in joins.neighbours(table.ref)}
-            homes = [t for t in by_name.values() if t.ref in near and t.column(column.name)]
+            homes = [t for t in names.tables if t.ref in near and t.column(column.name)]
             if len(homes) != 1:
                 return None
             found[homes[0].ref.name] = homes[0]
@@ -106,6 +106,6 @@ def _join(edge: JoinEdge, alias: str, missing: Table) -> exp.Join:
         for a, b in zip(own, other, strict=True)
     ]
     return exp.Join(
-        this=exp.Table(this=exp.to_identifier(missing.ref.name, quoted=True)),
+        this=exp.table_(missing.ref.name, db=missing.ref.schema, quoted=True),
         on=exp.and_(*conditions),
     )

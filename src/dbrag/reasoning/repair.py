@@ -31,6 +31,47 @@ class Mended:
     changes: tuple[str, ...]
 
 
+class TableNames:
+    """Tables by the names that a statement may give them.
+
+    Args:
+        tables: all of one source; several schemas may have tables of one name.
+    """
+
+    def __init__(self, tables: Sequence[Table]) -> None:
+        self.tables = tuple(tables)
+        self._by_name: dict[str, list[Table]] = {}
+        for table in tables:
+            self._by_name.setdefault(table.ref.name.casefold(), []).append(table)
+
+    def named(self, name: str, schema: str = "") -> Table | None:
+        """The one table of that name, letter case ignored; None if there is none or several."""
+        found = self._by_name.get(name.casefold(), [])
+        if schema:
+            folded = schema.casefold()
+            found = [t for t in found if folded in (_schema(t), t.ref.source.casefold())]
+        return found[0] if len(found) == 1 else None
+
+    def of(self, node: exp.Table) -> Table | None:
+        """The table that a FROM entry means."""
+        return self.named(node.name, node.db)
+
+    def spelled_like(self, node: exp.Table) -> Table | None:
+        """The one table whose name differs in case, blanks and punctuation only."""
+        folded = node.db.casefold()
+        found = [
+            table
+            for table in self.tables
+            if (not folded or folded in (_schema(table), table.ref.source.casefold()))
+            and spelling(node.name, table.ref.name) == 1.0
+        ]
+        return found[0] if len(found) == 1 else None
+
+
+def _schema(table: Table) -> str:
+    return (table.ref.schema or "main").casefold()
+
+
 Lookup = Callable[[Table, str, str], str | None]
 """(table, column, value) → the spelling the data has, None if there is none or several."""
 
@@ -38,14 +79,15 @@ Lookup = Callable[[Table, str, str], str | None]
 def mend_names(sql: str, tables: Sequence[Table], dialect: str) -> Mended | None:
     """Give each unknown column the alias of the one table in scope that has it.
 
-    A column that no table in scope has is renamed to its one near spelling there.
-    None when nothing could be mended.
+    A column that no table in scope has is renamed to its one near spelling there, and a
+    table to the one whose name differs in blanks and punctuation only. None when nothing
+    could be mended.
     """
     tree = parse(sql, dialect)
     if tree is None:
         return None
-    by_name = {table.ref.name.casefold(): table for table in tables}
-    changes: list[str] = []
+    by_name = TableNames(tables)
+    changes = _mend_tables(tree, by_name)
     for scope in traverse_scope(tree):
         known = tables_in(scope, by_name)
         if not known:
@@ -63,7 +105,7 @@ def mend_literals(sql: str, tables: Sequence[Table], dialect: str, lookup: Looku
     tree = parse(sql, dialect)
     if tree is None:
         return None
-    by_name = {table.ref.name.casefold(): table for table in tables}
+    by_name = TableNames(tables)
     changes: list[str] = []
     for scope in traverse_scope(tree):
         known = tables_in(scope, by_name)
@@ -87,13 +129,31 @@ def parse(sql: str, dialect: str) -> exp.Expr | None:
         return None
 
 
-def tables_in(scope: Scope, by_name: dict[str, Table]) -> dict[str, Table]:
+def tables_in(scope: Scope, names: TableNames) -> dict[str, Table]:
     """Alias → table, for the real tables that the scope reads."""
     found = {}
     for alias, source in scope.sources.items():
-        if isinstance(source, exp.Table) and source.name.casefold() in by_name:
-            found[alias.casefold()] = by_name[source.name.casefold()]
+        table = names.of(source) if isinstance(source, exp.Table) else None
+        if table is not None:
+            found[alias.casefold()] = table
     return found
+
+
+def _mend_tables(tree: exp.Expr, names: TableNames) -> list[str]:
+    """Give unknown tables the name of the one that is spelled so; columns keep their prefix."""
+    changes = []
+    ctes = {cte.alias.casefold() for cte in tree.find_all(exp.CTE)}
+    for node in tree.find_all(exp.Table):
+        if not isinstance(node.this, exp.Identifier) or node.name.casefold() in ctes:
+            continue
+        real = None if names.of(node) else names.spelled_like(node)
+        if real is None or real.ref.name.casefold() == node.name.casefold():
+            continue
+        changes.append(f"{node.name} read as {real.ref.name}")
+        if not node.alias:
+            node.set("alias", exp.TableAlias(this=node.this.copy()))
+        node.set("this", exp.to_identifier(real.ref.name, quoted=True))
+    return changes
 
 
 def _mend_column(
