@@ -101,7 +101,7 @@ def _exact_as_double(value: Any) -> bool:
     if isinstance(value, float) or -_EXACT_DOUBLE <= value <= _EXACT_DOUBLE:
         return True
     try:
-        return int(float(value)) == value
+        return bool(int(float(value)) == value)
     except OverflowError:
         return False
 
