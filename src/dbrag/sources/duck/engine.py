@@ -34,13 +34,20 @@ _SPILL = 32
 
 
 def open_engine(
-    *, memory_mb: int, threads: int | None, path: str | None = None, spill: str = ""
+    *,
+    memory_mb: int,
+    threads: int | None,
+    path: str | None = None,
+    catalog: str | None = None,
+    spill: str = "",
 ) -> DuckDBPyConnection:
     """A sealed engine over the database file ``path``, or over nothing.
 
     Args:
         memory_mb: memory for its tables and intermediate results.
         threads: its threads; None means the cores of this machine.
+        catalog: name to give the database, which each cursor must then ``USE``; None
+            takes the file's own.
         spill: folder for what does not fit into memory; "" means there is none.
 
     Raises:
@@ -62,10 +69,14 @@ def open_engine(
         "temp_directory": spill,
         "max_temp_directory_size": f"{_SPILL * memory_mb}MB",
     }
-    connection = duckdb.connect(path or ":memory:", read_only=path is not None, config=config)
+    main = path if path is not None and catalog is None else ":memory:"
+    connection = duckdb.connect(main, read_only=main == path, config=config)
     try:
-        connection.execute("SET TimeZone = 'UTC'")
-        connection.execute("SET Calendar = 'gregorian'")
+        if path is not None and catalog is not None:
+            file = path.replace("'", "''")
+            connection.execute(f"ATTACH '{file}' AS {quoted(catalog)} (READ_ONLY)")
+        connection.execute("SET GLOBAL TimeZone = 'UTC'")
+        connection.execute("SET GLOBAL Calendar = 'gregorian'")
         # After this no folder can be set: the temporary one must be known by now.
         connection.execute("SET enable_external_access = false")
         connection.execute("SET lock_configuration = true")
@@ -73,6 +84,11 @@ def open_engine(
         connection.close()
         raise
     return connection
+
+
+def quoted(name: str) -> str:
+    """``name`` as an identifier."""
+    return '"' + name.replace('"', '""') + '"'
 
 
 class Engine:
