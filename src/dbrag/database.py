@@ -384,7 +384,10 @@ class Database:
 
     def _source_warnings(self, index: store.Index | None = None) -> tuple[AnswerWarning, ...]:
         failed = index.manifest.failed if index is not None else ()
-        return scope.source_warnings(self.sources, self.skipped, failed)
+        warnings = scope.source_warnings(self.sources, self.skipped, failed)
+        if index is not None and self.settings.redact:
+            warnings += scope.redact_warnings(self.settings.redact, index.catalog, self.sources)
+        return warnings
 
     def _close_index(self) -> None:
         if self._index is not None:

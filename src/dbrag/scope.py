@@ -75,6 +75,20 @@ def spec_of(entry: SourceEntry) -> str:
     return origin if origin != location else f"{entry.name}={location}"
 
 
+def redact_warnings(
+    patterns: Sequence[str], catalog: Catalog, sources: Sequence[Source]
+) -> tuple[AnswerWarning, ...]:
+    """Entries of ``redact`` that name no column of these sources: a typo protects nothing."""
+    from dbrag.sources.redact import unused_patterns
+
+    names = {source.name for source in sources}
+    unused = unused_patterns(patterns, [t for t in catalog.tables if t.ref.source in names])
+    return tuple(
+        AnswerWarning("redact_unused", f"redact holds {text!r}, which names no column here")
+        for text in unused
+    )
+
+
 _reflected: dict[str, tuple[str, Sequence[Table]]] = {}
 _lock = threading.Lock()
 

@@ -148,6 +148,20 @@ def test_unused_patterns(firm: Source) -> None:
     assert unused_patterns(["people.salary", "people.salry"], tables) == ("people.salry",)
 
 
+def test_a_typo_is_told_in_every_answer(path: Path, tmp_path: Path) -> None:
+    model = FunctionModel(lambda _: "SELECT name FROM people")
+    with connect(
+        path,
+        index=tmp_path / "index",
+        chat_model=model,
+        embedder=HashEmbedder(),
+        redact=("salary", "salry"),
+    ) as database:
+        for result in (database.ask("Which names?", votes=1), database.search("Which names?")):
+            told = [w.message for w in result.warnings if w.code == "redact_unused"]
+            assert told == ["redact holds 'salry', which names no column here"]
+
+
 def test_its_value_is_found_nowhere(path: Path, tmp_path: Path) -> None:
     replies = [
         "SELECT salary FROM people",
