@@ -71,6 +71,16 @@ def _no_remote_calls() -> Iterator[None]:
     patch.undo()
 
 
+@pytest.fixture(autouse=True, scope="session")
+def _nothing_changes(_no_remote_calls: None) -> Iterator[None]:
+    """After everything: no table, row, role, setting or file beside the tests' own changed."""
+    from tests.untouched import changes, snapshot
+
+    before = snapshot()
+    yield
+    assert not changes(before, snapshot())
+
+
 @pytest.fixture(autouse=True)
 def _no_model_requests(monkeypatch: pytest.MonkeyPatch) -> None:
     """The switch of pydantic-ai itself; importing it takes seconds, so only where it is loaded."""

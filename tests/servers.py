@@ -8,8 +8,13 @@ from __future__ import annotations
 
 import os
 import secrets
-from contextlib import contextmanager
+import shutil
+import socket
+import subprocess
+import tempfile
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -53,7 +58,7 @@ class TestDatabase:
     @contextmanager
     def connect(self) -> Iterator[Any]:
         """A driver connection that may write, each statement committed by itself."""
-        connection = _connect(self.url)
+        connection = open_connection(self.url)
         try:
             yield connection
         finally:
@@ -69,7 +74,8 @@ class TestDatabase:
         return rows
 
 
-def _connect(url: str) -> Any:
+def open_connection(url: str) -> Any:
+    """A driver connection that may write; its errors are the driver's own."""
     from sqlalchemy.engine import make_url
 
     parsed = make_url(url)
@@ -103,7 +109,7 @@ def fresh_database(server: str, topic: str = "test") -> Iterator[TestDatabase]:
     name = f"dbrag_{topic}_{secrets.token_hex(4)}"
     quote = '"' if url.get_backend_name() == "postgresql" else "`"
     try:
-        connection = _connect(server)
+        connection = open_connection(server)
     except Exception as error:
         message = f"no server at {url.render_as_string(hide_password=True)}: {error}"
         if os.environ.get("CI", "").lower() in ("1", "true"):
@@ -119,7 +125,7 @@ def fresh_database(server: str, topic: str = "test") -> Iterator[TestDatabase]:
 
 
 def _run(server: str, statement: str) -> None:
-    connection = _connect(server)
+    connection = open_connection(server)
     try:
         with connection.cursor() as cursor:
             cursor.execute(statement)
@@ -139,3 +145,74 @@ def mysql() -> Iterator[TestDatabase]:
     """An empty MySQL or MariaDB database for the tests of one module."""
     with fresh_database(MYSQL) as database:
         yield database
+
+
+class PrivatePostgres:
+    """A PostgreSQL server of a test's own, with passwords, that it may stop and kill."""
+
+    PASSWORD = "pläin s3cret/@:%"
+
+    def __init__(self, binaries: Path, folder: Path) -> None:
+        self._binaries = binaries
+        self._data = folder / "data"
+        self._folder = folder
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port: int = free.getsockname()[1]
+        secret = folder / "password"
+        secret.write_text(self.PASSWORD, encoding="utf-8")
+        if os.getuid() == 0:
+            shutil.chown(folder, "postgres")
+            shutil.chown(secret, "postgres")
+        self._call(
+            "initdb", "-D", self._data, "-U", "boss", "-A", "scram-sha-256",
+            f"--pwfile={secret}", "-E", "UTF8", "--locale=C", "--no-sync",
+        )  # fmt: skip
+        with (self._data / "postgresql.conf").open("a") as file:
+            file.write(
+                f"port = {self.port}\nlisten_addresses = '127.0.0.1'\nfsync = off\n"
+                f"unix_socket_directories = '{folder}'\nmax_connections = 12\n"
+            )
+
+    @property
+    def database(self) -> TestDatabase:
+        """Its database ``postgres``, as its owner."""
+        from sqlalchemy import URL
+
+        url = URL.create("postgresql", "boss", self.PASSWORD, "127.0.0.1", self.port, "postgres")
+        return TestDatabase(url.render_as_string(hide_password=False))
+
+    def start(self) -> None:
+        """Start it, and wait until it answers."""
+        self._call("pg_ctl", "-D", self._data, "-w", "-l", self._folder / "log", "start")
+
+    def stop(self, mode: str = "immediate") -> None:
+        """Stop it; "immediate" is a crash."""
+        self._call("pg_ctl", "-D", self._data, "-w", "-m", mode, "stop")
+
+    def _call(self, program: str, *arguments: object) -> None:
+        command = [str(self._binaries / program), *map(str, arguments)]
+        if os.getuid() == 0:
+            command = ["runuser", "-u", "postgres", "--", *command]
+        subprocess.run(
+            command, check=True, cwd="/", stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL, timeout=60,
+        )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def private_postgres() -> Iterator[PrivatePostgres]:
+    """A running server of the module's own; skipped where PostgreSQL is not installed."""
+    found = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda p: int(p.parent.name))
+    if not found:
+        if os.environ.get("CI", "").lower() in ("1", "true"):
+            pytest.fail("PostgreSQL is not installed")
+        pytest.skip("PostgreSQL is not installed")
+    with tempfile.TemporaryDirectory(prefix="dbrag_pg_", ignore_cleanup_errors=True) as folder:
+        server = PrivatePostgres(found[-1], Path(folder))
+        server.start()
+        try:
+            yield server
+        finally:
+            with suppress(subprocess.CalledProcessError):
+                server.stop()
