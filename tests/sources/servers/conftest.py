@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from tests.servers import mysql, postgres
+from tests.servers import mysql, postgres, private_postgres
 
-__all__ = ["mysql", "postgres"]
+__all__ = ["mysql", "postgres", "private_postgres"]

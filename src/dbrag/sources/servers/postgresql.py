@@ -32,7 +32,7 @@ IDLE_S = 600
 CANCEL_S = 5.0
 STATISTICS_KEPT_S = 60.0
 
-_CHUNK_ROWS = 64
+_CHUNK_ROWS = 16
 _PATH_SCHEMAS = 200
 _MAX_INT_MS = 2**31 - 1
 
@@ -172,12 +172,12 @@ class PostgresEngine:
         """What ``pg_stats`` says of the columns; read once for a whole schema."""
         schema = table.ref.schema or "public"
         with self._lock:
-            read, known = self._statistics.get(schema, (0.0, {}))
-        if not known or time.monotonic() - read > STATISTICS_KEPT_S:
-            known = postgresql_statistics.of_schema(_raw(connection), schema)
+            kept = self._statistics.get(schema)
+        if kept is None or time.monotonic() - kept[0] > STATISTICS_KEPT_S:
+            kept = time.monotonic(), postgresql_statistics.of_schema(_raw(connection), schema)
             with self._lock:
-                self._statistics[schema] = (time.monotonic(), known)
-        return postgresql_statistics.of_table(known, table)
+                self._statistics[schema] = kept
+        return postgresql_statistics.of_table(kept[1], table)
 
     def _search_path(self) -> str:
         from psycopg import sql

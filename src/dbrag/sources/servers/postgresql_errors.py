@@ -148,11 +148,34 @@ _CONNECTING: tuple[tuple[str, Callable[[str, str], SourceError]], ...] = (
         lambda text, at: SourceBusy(f"{at!r} is not ready: {text}", "try again in a moment"),
     ),
     (
+        r"failed to resolve|translate host name",
+        lambda text, at: SourceNotFound(
+            f"the host of {at!r} is not known: {text}", "check its name and the network"
+        ),
+    ),
+    (
         r"timeout|timed out",
         lambda text, at: SourceError(
             f"{at!r} does not answer: {text}", "check host, port and firewall"
         ),
     ),
+)
+
+
+# What libpq says beside the reason.
+_NOISE = re.compile(
+    r"^connection (failed|is bad): |^consuming input failed: |"
+    r"connection to server (at|on socket) .*? failed: |"
+    r" This probably means the server terminated abnormally before or while processing .*|"
+    r" Is the server running .*\?"
+)
+_OPENING = (
+    "connection failed",
+    "connection is bad",
+    "connection timeout",
+    "failed to resolve",
+    "multiple attempts",
+    "fe_sendauth",
 )
 
 
@@ -166,9 +189,8 @@ def _without_code(error: BaseException, text: str, location: str) -> DbragError:
         )
     if not isinstance(error, psycopg.Error):
         return ExecutionError(text or type(error).__name__)
-    opening = text.startswith(("connection failed", "connection is bad", "connection timeout"))
-    text = re.sub(r"^connection (failed|is bad): ", "", text)
-    text = re.sub(r"connection to server (at|on socket) (\S+),?( port \d+)? failed: ", "", text)
+    opening = text.startswith(_OPENING)
+    text = _NOISE.sub("", text)
     if opening:
         for pattern, make in _CONNECTING:
             if re.search(pattern, text, re.I):

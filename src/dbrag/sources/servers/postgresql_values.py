@@ -47,7 +47,7 @@ def register_loaders(raw: Connection[Any]) -> None:
     if raw.info.parameter_status("server_encoding") == "SQL_ASCII":
         # Such a database holds any bytes at all.
         text = _lenient()
-        for name in ("text", "varchar", "bpchar", "name", '"char"', "unknown", "xml"):
+        for name in ("text", "varchar", "bpchar", "name", '"char"'):
             raw.adapters.register_loader(name, text)
         raw.adapters.register_loader(0, text)
     for name in _AS_TEXT:

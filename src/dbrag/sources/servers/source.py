@@ -10,10 +10,11 @@ from __future__ import annotations
 import hashlib
 import logging
 import threading
+import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from dbrag.errors import DbragError, ExecutionError, SourceBusy, SourceError
+from dbrag.errors import DbragError, ExecutionError, LimitReached, SourceBusy, SourceError
 from dbrag.sources.servers.url import location_of, secrets_of, with_password, without_secrets
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ class ServerSession:
         self._busy = threading.Lock()
         self._cursor: Any = None
         self._begun = False
+        self._started = 0.0
         self.spoiled = False
         """The connection must not be used again."""
 
@@ -73,6 +75,7 @@ class ServerSession:
             try:
                 self._close_cursor()
                 self._begin()
+                self._started = time.monotonic()
                 self._cursor = self._engine.cursor(self._raw)
                 self._cursor.execute(sql)
                 description = self._cursor.description
@@ -150,7 +153,11 @@ class ServerSession:
 
     def _translated(self, error: Exception) -> DbragError:
         ours = self._explain(error)
-        if not isinstance(ours, ExecutionError):
+        if isinstance(ours, LimitReached) and time.monotonic() - self._started >= self._timeout_s:
+            ours = LimitReached(
+                f"stopped by the server after {self._timeout_s:g} s, the time limit", ours.hint
+            )
+        elif not isinstance(ours, ExecutionError):
             self.spoiled = True
         return ours
 
@@ -325,7 +332,8 @@ class ServerSource:
                 session.begin()
                 yield connection, session
             finally:
-                if not session.finish():
+                # A pool that was closed meanwhile would keep what comes back to it.
+                if not session.finish() or self._closed:
                     connection.invalidate()
         finally:
             connection.close()
@@ -359,7 +367,11 @@ class ServerSource:
                 "ask fewer questions at once",
             ) from error
         except Exception as error:
-            raise self._explain(error) from error
+            ours = self._explain(error)
+            if isinstance(ours, SourceError):
+                raise ours from error
+            message = f"cannot connect to {self._location!r}: {ours.message}"
+            raise SourceError(message, ours.hint or "check the URL") from error
 
     def _explain(self, error: BaseException) -> DbragError:
         """A driver's error as one of ours, without anything secret."""
