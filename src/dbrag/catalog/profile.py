@@ -13,7 +13,7 @@ from sys import getsizeof
 from typing import TYPE_CHECKING, Any
 
 from dbrag.catalog.whole import of_whole
-from dbrag.errors import ExecutionError, LimitReached, UnknownName
+from dbrag.errors import ExecutionError, LimitReached, SourceBusy, UnknownName
 from dbrag.execution.limits import within
 from dbrag.sources.statements import (
     HIDDEN,
@@ -65,8 +65,8 @@ def profile_table(
     Cells over 10,000 characters are cut and long binary cells stand as
     ``<blob 1234 bytes>``, in the profile and in the rows. Of a much larger table the rows
     come from all over it where the engine can do that cheaply; what it knows of the whole
-    table then stands in the profile. A view or table whose query fails comes back without
-    profile, its comment saying why.
+    table then stands in the profile. A view or table whose query fails, or that is locked
+    on a server, comes back without profile, its comment saying why.
 
     Args:
         profile_rows: rows to read at most.
@@ -86,7 +86,9 @@ def profile_table(
             count = len(rows)
         elif count is None:
             count = _count(source, table, profile_s - (time.monotonic() - started))
-    except ExecutionError as error:
+    except (ExecutionError, SourceBusy) as error:
+        if isinstance(error, SourceBusy) and source.dialect == "sqlite":
+            raise  # there the lock is on the whole file
         log.warning("%s cannot be read: %s", table.ref, error.message)
         return replace(table, comment=f"cannot be read: {error.message}"), []
     profile = tuple(
@@ -150,9 +152,9 @@ class _Reading:
                 return self._fetch(session, statement)
 
             try:
-                return within(session, work, seconds)
+                return within(session, work, seconds, doing=f"reading {self.table.ref}")
             except LimitReached as error:
-                log.info("%s: %s", self.table.ref, error.message)
+                log.info("%s: %d rows of it count", error.message, len(self.rows))
                 return False
 
     def _sample(self, session: Session, as_text: bool) -> str | None:
@@ -207,8 +209,9 @@ def _count(source: Source, table: Table, seconds: float) -> int | None:
             return int(session.fetch(1)[0][0])
 
         try:
-            return within(session, work, seconds)
-        except LimitReached:
+            return within(session, work, seconds, doing=f"counting {table.ref}")
+        except LimitReached as error:
+            log.info("%s", error.message)
             return None
 
 

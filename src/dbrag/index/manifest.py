@@ -23,7 +23,8 @@ class SourceEntry:
 
     ``rows`` counts what it holds (what was read, for tables too big to count),
     ``rows_indexed`` what is searchable; ``sampled`` names the tables of which only
-    a part was read, ``unread`` those of them for which no time or rows were left.
+    a part was read, ``unread`` those of them for which no time or rows were left,
+    ``broken`` those that could not be read.
     ``indexed_at`` is UTC, ISO 8601; ``seconds`` the time it took.
     """
 
@@ -39,6 +40,7 @@ class SourceEntry:
     indexed_at: str
     seconds: float
     unread: tuple[str, ...] = ()
+    broken: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

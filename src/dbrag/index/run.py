@@ -246,5 +246,8 @@ def built(entry: SourceEntry, tables_read: int) -> SourceReport:
             f"{len(entry.unread):,} tables known by their columns only: "
             "source_s or source_rows is used up"
         )
+    if entry.broken:
+        named = ", ".join(entry.broken[:3]) + (", …" if len(entry.broken) > 3 else "")
+        notes.append(f"{len(entry.broken):,} of {entry.tables:,} tables cannot be read: {named}")
     report = line(entry, "built")
     return replace(report, reason="; ".join(notes), tables_read=tables_read)

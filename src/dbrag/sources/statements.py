@@ -63,6 +63,7 @@ _GEOMETRY = _words(
 )
 _NESTED = ("list", "struct", "map", "union", "array", "row", "dictionary", "variant", "json")
 _TIMED_BY_UNIT = ("timestamp[", "time32[", "time64[", "date32[", "date64[")
+_SIZED = "fixed_size_binary["
 
 
 def select_rows(table: Table, limit: int, dialect: str = "sqlite", *, as_text: bool = False) -> str:
@@ -150,7 +151,7 @@ def form_of(declared: str) -> Form:
     word = re.split(r"[ (\[<]", kind, maxsplit=1)[0]
     if kind.startswith(_TIMED_BY_UNIT):
         return "plain"
-    if kind.endswith("]") or word in _NESTED:
+    if word in _NESTED or (kind.endswith("]") and not kind.startswith(_SIZED)):
         return "other"
     if word == "enum" or word == "set":
         return "short text"
