@@ -72,6 +72,22 @@ def test_half_a_surrogate_pair(monkeypatch: pytest.MonkeyPatch) -> None:
     assert stream.text().splitlines()[1] == "caf\\udce9"
 
 
+def test_nothing_steers_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    out, err = Stream(), Stream()
+    monkeypatch.setattr(sys, "stdout", out)
+    monkeypatch.setattr(sys, "stderr", err)
+    attack = "a\x1b[2J\x9b31m\rb\u202ec\x07"
+    output.emit(f"{attack}\n\tnext")
+    output.note(attack)
+    output.emit_json({"cell": attack})
+    lines = out.text().splitlines()
+    assert lines[0] == "a\\x1b[2J\\x9b31m\\rb\\u202ec\\x07"
+    assert lines[1] == "\tnext"
+    assert json.loads(lines[2]) == {"cell": attack}
+    for text in (out.text(), err.text()):
+        assert not any(c in text for c in "\x1b\x9b\r\u202e\x07")
+
+
 def test_a_full_disk(cli, fake, monkeypatch: pytest.MonkeyPatch) -> None:
     fake_err = Stream()
     from dbrag.interfaces.cli import main

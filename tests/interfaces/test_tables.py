@@ -43,6 +43,19 @@ def test_a_long_cell_is_cut_and_marked_on_a_terminal() -> None:
     assert cell_len(wide[-1]) <= 40
 
 
+def test_a_long_cut_says_how_much_is_missing() -> None:
+    lines = aligned(("a", "b"), [("x" * 10_000, 1)], width=60)
+    shown, _, rest = lines[-1].partition("… ")
+    assert rest.startswith(f"{10_000 - len(shown):,} more characters")
+    assert cell_len(lines[-1]) <= 60
+    wide = aligned(("a",), [("李\u0301" * 5_000,)], width=60)
+    shown, _, rest = wide[-1].partition("… ")
+    assert rest == f"{10_000 - len(shown):,} more characters"
+    narrow = aligned(("a", "b"), [("x" * 10_000, "y" * 500)], width=40)
+    assert narrow[-1].count("…") == 2
+    assert all(cell_len(line) <= 40 for line in narrow)
+
+
 def test_many_columns_become_records() -> None:
     names = [f"column {i}" for i in range(500)]
     lines = aligned(names, [tuple(range(500))], width=80)
@@ -55,7 +68,11 @@ def test_many_columns_become_records() -> None:
     ("value", "text"),
     [
         (None, "NULL"),
-        ("NULL", "NULL"),
+        ("NULL", "'NULL'"),
+        ("", ""),
+        ([None, "", Decimal("1.10")], '[null, "", "1.10"]'),
+        ({"a": "\x1b[2J"}, '{"a": "\\u001b[2J"}'),
+        ("\x9b31m", "\\x9b31m"),
         ("a\nb\tc", "a\\nb\\tc"),
         ("\x1b[31mred\x07", "\\x1b[31mred\\x07"),
         ("\u202eevil", "\\u202eevil"),

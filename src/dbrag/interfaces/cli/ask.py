@@ -9,6 +9,7 @@ import click
 
 from dbrag.errors import UsageError
 from dbrag.interfaces.cli import output
+from dbrag.interfaces.cli.export import ResultFiles, file_options, tell
 from dbrag.interfaces.cli.options import ListCommand, Run, common_options, pass_run
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ _SQL_LEAVES_OUT = ("text", "votes", "tokens")
 @click.option("--max-rows", type=click.IntRange(0), metavar="N", help="Rows printed.")
 @click.option("--explain", is_flag=True, help="Show how the answer came about.")
 @click.option("--trace", metavar="FILE", help="Write every stage to FILE as JSON.")
+@file_options
 @common_options
 @pass_run
 def ask(
@@ -43,6 +45,9 @@ def ask(
     max_rows: int | None,
     explain: bool,
     trace: str | None,
+    csv: str | None,
+    parquet: str | None,
+    force: bool,
 ) -> int:
     """Answer QUESTION from the sources ("-" reads it from standard input).
 
@@ -52,6 +57,9 @@ def ask(
     from dbrag.interfaces.cli.tracefile import TraceFile
 
     question = run.asked = read_text(question, "question")
+    files = result_files(run, csv, parquet, force=force)
+    if files and dry_run:
+        raise UsageError("--dry-run computes nothing to write", "leave --dry-run out")
     events = Events(run)
     with TraceFile(trace, events, question) as file, events, run.database() as database:
         tell_remote(database.settings)
@@ -65,22 +73,52 @@ def ask(
             on_event=events,
         )
         file.answer = answer
+    notes = files.write(answer)
     show(run, answer, explain=explain)
+    tell(notes, quiet=run.quiet)
     return answer.exit_code
 
 
 @click.command(short_help="Run one read-only statement under the limits.")
 @click.argument("statement")
 @click.option("--max-rows", type=click.IntRange(0), metavar="N", help="Rows printed.")
+@file_options
 @common_options
 @pass_run
-def sql(run: Run, statement: str, max_rows: int | None) -> int:
+def sql(
+    run: Run,
+    statement: str,
+    max_rows: int | None,
+    csv: str | None,
+    parquet: str | None,
+    force: bool,
+) -> int:
     """Run one read-only STATEMENT under the limits ("-" reads it from standard input)."""
     statement = run.asked = read_text(statement, "statement")
+    files = result_files(run, csv, parquet, force=force)
     with run.database() as database:
         answer = database.sql(statement, max_rows=max_rows)
+    notes = files.write(answer)
     show(run, answer, explain=False)
+    tell(notes, quiet=run.quiet)
     return answer.exit_code
+
+
+def result_files(run: Run, csv: str | None, parquet: str | None, *, force: bool) -> ResultFiles:
+    """The files that a result goes to, checked against the sources.
+
+    Raises:
+        UsageError: one that cannot or must not be written.
+    """
+    sources: tuple[str, ...] = ()
+    if csv or parquet:
+        settings = run.settings()
+        sources = settings.sources
+        if not sources and settings.index:
+            from dbrag.scope import indexed_sources
+
+            sources = indexed_sources(settings)
+    return ResultFiles(csv, parquet, force=force, sources=sources)
 
 
 def show(run: Run, answer: Answer, *, explain: bool) -> None:

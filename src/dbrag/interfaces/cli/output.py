@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import sys
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -14,6 +15,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _json_target: TextIO | None = None
+
+# Terminals obey some of these, and let others change what is read; JSON escapes the rest.
+_UNSAFE = "\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"
+_UNSAFE_TEXT = re.compile(f"[\x00-\x08\x0b-\x1f{_UNSAFE}]")
+_UNSAFE_JSON = re.compile(f"[{_UNSAFE}]")
 
 
 class OutputLost(DbragError):
@@ -44,7 +50,7 @@ def emit(text: str) -> None:
     Raises:
         OutputLost: it cannot be written; a closed pipe stays a BrokenPipeError.
     """
-    _write(text, sys.stdout)
+    _write(_shown(text), sys.stdout)
 
 
 def _write(text: str, stream: TextIO) -> None:
@@ -62,6 +68,7 @@ def emit_json(value: Any) -> None:
     """Write one JSON object to standard output."""
     stream = _json_target or sys.stdout
     text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    text = _UNSAFE_JSON.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
     if _encodable(text, stream.encoding) != text:
         # Another encoding, or half a surrogate pair from a file name or a damaged cell.
         text = json.dumps(value, allow_nan=False)
@@ -71,7 +78,7 @@ def emit_json(value: Any) -> None:
 def note(text: str) -> None:
     """Write one line to standard error; a standard error that is gone is no failure."""
     try:
-        sys.stderr.write(_encodable(text, sys.stderr.encoding) + "\n")
+        sys.stderr.write(_encodable(_shown(text), sys.stderr.encoding) + "\n")
         sys.stderr.flush()
     except OSError:
         silence(sys.stderr)
@@ -93,6 +100,11 @@ def is_terminal(stream: Any) -> bool:
         return bool(stream.isatty())
     except (ValueError, AttributeError):
         return False
+
+
+def _shown(text: str) -> str:
+    """Text for a terminal: lines and tabs stay, other control characters are escaped."""
+    return _UNSAFE_TEXT.sub(lambda m: m[0].encode("unicode_escape").decode("ascii"), text)
 
 
 def _encodable(text: str, encoding: str | None) -> str:

@@ -1,15 +1,16 @@
 """Rows as aligned text.
 
 On a terminal the table fits the window: the widest columns give way, a cut cell
-ends in ``…``, and a table with too many columns is printed one record after the
-other. Elsewhere nothing is ever cut.
+ends in ``…`` (a long one says how many characters are missing), and a table with too
+many columns is printed one record after the other. Elsewhere nothing is ever cut.
+``NULL`` is no value; a text of these letters stands in quotes, an empty text is blank.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dbrag.values import json_value
+from dbrag.values import json_value, text_value
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,13 +21,18 @@ MAX_PADDING = 40
 _GAP = "  "
 _NARROWEST = 6
 _RECORD_WIDTH = 400
+_TELL_FROM = 100
+"""A cut cell says how many characters are missing if it is at least so many."""
 
 
 def cell_text(value: object) -> str:
     """A value on one line; control characters are shown, never sent to the terminal."""
     if value is None:
         return "NULL"
-    text = str(json_value(value))
+    nested = not isinstance(value, str) and isinstance(json_value(value), list | dict)
+    text = text_value(value) if nested else str(json_value(value))
+    if text == "NULL":
+        return "'NULL'"
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else _escaped(c) for c in text)
@@ -83,11 +89,30 @@ def _width(text: str) -> int:
 def _cut(text: str, width: int) -> str:
     if _width(text) <= width:
         return text
-    if text.isascii():
-        return text[: width - 1] + "…"
-    from rich.cells import set_cell_size
+    shown = _start(text, width - 1)
+    if len(text) - len(shown) >= _TELL_FROM:
+        brief = _start(text, width - len(_missing(len(text))))
+        if len(brief) >= _NARROWEST:
+            return brief + _missing(len(text) - len(brief))
+    return shown + "…"
 
-    return set_cell_size(text, width - 1).rstrip() + "…"
+
+def _missing(n: int) -> str:
+    return f"… {n:,} more characters"
+
+
+def _start(text: str, width: int) -> str:
+    """The first characters that fit; a wide one is not cut in two."""
+    if text.isascii():
+        return text[: max(0, width)]
+    from rich.cells import cell_len
+
+    taken = 0
+    for i, character in enumerate(text):
+        taken += cell_len(character)
+        if taken > width:
+            return text[:i]
+    return text
 
 
 def _fitted(natural: list[int], room: int) -> list[int]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from dbrag.errors import DbragError, UsageError
+from dbrag.textsafe import mask_secrets
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -89,7 +90,8 @@ class TraceFile:
         if isinstance(error, DbragError):
             value["error"] = error.to_dict()
         elif error is not None:
-            value["error"] = {"code": type(error).__name__, "message": str(error), "hint": ""}
+            message = mask_secrets(str(error))
+            value["error"] = {"code": type(error).__name__, "message": message, "hint": ""}
         value["trace"] = json_value(entries)
         return _START + ", " + json.dumps(value, indent=1)[1:].lstrip() + "\n"
 
