@@ -8,11 +8,13 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
+import psycopg
 import pytest
 
 from dbrag.execution.run import run
 from dbrag.options import OpenOptions
 from dbrag.sources.servers.open import open_server
+from dbrag.types import TableRef
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -170,12 +172,18 @@ def test_any_bytes_in_a_database_without_encoding(postgres: TestDatabase) -> Non
     postgres.run(f"CREATE DATABASE {name} ENCODING 'SQL_ASCII' LOCALE 'C' TEMPLATE template0")
     try:
         url = postgres.parsed.set(database=name).render_as_string(hide_password=False)
-        opened = open_server("db", url, url, OpenOptions())
+        opened = open_server("db", url, url, OpenOptions(schemas=("中文",)))
+        with psycopg.connect(url, client_encoding="latin1", autocommit=True) as connection:
+            connection.execute('CREATE SCHEMA "中文"'.encode())
+            connection.execute('CREATE TABLE "中文"."größe" ("naïve" text)'.encode())
+            connection.execute('INSERT INTO "中文"."größe" VALUES (\'ä\')'.encode())
+            connection.execute('INSERT INTO "中文"."größe" VALUES (E\'\\377A\')'.encode())
+        (table,) = opened.reflect()
+        assert table.ref == TableRef("db", "中文", "größe")
+        assert [column.name for column in table.columns] == ["naïve"]
         with opened.session(30) as session:
-            session.execute(
-                r"SELECT convert_from('\xff41'::bytea, 'SQL_ASCII'), 'ä', '\xff'::bytea"
-            )
-            assert session.fetch(1) == [("�A", "ä", b"\xff")]
+            assert session.execute('SELECT * FROM "größe" WHERE "naïve" <> \'ö\'') == ["naïve"]
+            assert session.fetch(9) == [("ä",), ("\ufffdA",)]
         opened.close()
     finally:
         postgres.run(f"DROP DATABASE {name} WITH (FORCE)")

@@ -12,7 +12,7 @@ from dbrag.sources.servers import (
     postgresql_marks,
     postgresql_statistics,
 )
-from dbrag.sources.servers.postgresql_values import register_loaders
+from dbrag.sources.servers.postgresql_values import register_loaders, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -128,9 +128,8 @@ class PostgresEngine:
             # A client that died is noticed even while its statement computes.
             settings["client_connection_check_interval"] = "10s"
         sets = "; ".join(f"SET LOCAL {name} = '{value}'" for name, value in settings.items())
-        raw.execute(
-            f"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; {sets}; {self._search_path()}"
-        )
+        begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+        raw.execute(f"{begin}; {sets}; {self._search_path()}".encode())
 
     def end(self, raw: RawConnection[Any]) -> None:
         """Roll the transaction back."""
@@ -207,7 +206,9 @@ class StreamCursor:
         self._rows = iter(self._cursor.stream(sql.encode(), size=size))
         self._first = [row for row in (next(self._rows, None),) if row is not None]
         if self._first:
-            self.description = [(column.name,) for column in self._cursor.description or ()]
+            self.description = [
+                (text_of(self._raw, column.name),) for column in self._cursor.description or ()
+            ]
         else:
             self.description = [(name,) for name in self._names(sql)]
 

@@ -43,17 +43,43 @@ def register_loaders(raw: Connection[Any]) -> None:
     """Let a connection give exact values, and never fail over one."""
     from psycopg.types.string import TextLoader
 
-    text = TextLoader
     if raw.info.parameter_status("server_encoding") == "SQL_ASCII":
-        # Such a database holds any bytes at all.
-        text = _lenient()
-        for name in ("text", "varchar", "bpchar", "name", '"char"'):
-            raw.adapters.register_loader(name, text)
-        raw.adapters.register_loader(0, text)
+        _take_any_bytes(raw)
+    text = TextLoader if raw.info.encoding == "utf-8" else _lenient()
     for name in _AS_TEXT:
         raw.adapters.register_loader(name, text)
     for name, loader in _date_loaders().items():
         raw.adapters.register_loader(name, loader)
+
+
+def text_of(raw: Connection[Any], name: str) -> str:
+    """A column's name as psycopg gives it, as it really is."""
+    return name if raw.info.encoding == "utf-8" else _recoded(name)
+
+
+def _recoded(name: str) -> str:
+    return name.encode("latin-1", "replace").decode("utf-8", "replace")
+
+
+def _take_any_bytes(raw: Connection[Any]) -> None:
+    """A database without an encoding holds any bytes; most are UTF-8.
+
+    The server would refuse to send invalid UTF-8 to a client that reads it. As LATIN1
+    every byte passes as it is, and we decode.
+    """
+    from psycopg.adapt import Dumper
+
+    class Utf8Dumper(Dumper):
+        """Text as UTF-8, whatever the connection's encoding."""
+
+        def dump(self, obj: str) -> bytes:
+            return obj.encode()
+
+    raw.execute("SET client_encoding TO LATIN1")
+    raw.adapters.register_dumper(str, Utf8Dumper)
+    for name in ("text", "varchar", "bpchar", "name", '"char"'):
+        raw.adapters.register_loader(name, _lenient())
+    raw.adapters.register_loader(0, _lenient())
 
 
 @cache
