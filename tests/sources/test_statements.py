@@ -105,9 +105,9 @@ def test_the_places_of_a_key_cover_it_once(low: int, width: int, limit: int) -> 
     assert all(a[1] == b[0] for a, b in pairwise(places))
 
 
-@pytest.mark.parametrize("dialect", ["sqlite", "postgres", "mysql", "duckdb", "snowflake", "tsql"])
+@pytest.mark.parametrize("dialect", ["sqlite", "postgres", "mysql", "duckdb", "snowflake"])
 @pytest.mark.parametrize("as_text", [False, True])
-@given(st.text(st.characters(blacklist_characters="\0", blacklist_categories=("Cs",)), min_size=1))
+@given(st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1))
 def test_any_name_is_one_identifier(dialect: str, as_text: bool, name: str) -> None:
     table = Table(TableRef("s", None, name), (Column(name, "text"), Column(name, "int")))
     (statement,) = sqlglot.parse(select_rows(table, 5, dialect, as_text=as_text), dialect=dialect)
