@@ -15,11 +15,20 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from dbrag.errors import Refused, UnknownName
+from dbrag.execution import parts
+from dbrag.execution.calls import check_functions, check_words
 from dbrag.execution.compound import without_parentheses
-from dbrag.execution.functions import ALLOWED, INSTEAD, TABLE_FUNCTIONS
+from dbrag.execution.dialects import Rules, rules_of
 from dbrag.execution.names import Names
-from dbrag.execution.schema import Schema, nearest
-from dbrag.execution.tokens import called, one_line, parenthesised_parts, render, tokenize
+from dbrag.execution.schema import schema_of
+from dbrag.execution.tokens import (
+    joined_strings,
+    one_line,
+    parenthesised_parts,
+    render,
+    render_strictly,
+    tokenize,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -29,28 +38,6 @@ if TYPE_CHECKING:
     from dbrag.types import Table, TableRef
 
 MAX_CHARACTERS = 100_000
-
-_FORBIDDEN: tuple[type[exp.Expr], ...] = (
-    exp.DML,
-    exp.DDL,
-    exp.Into,
-    exp.Lock,
-    exp.Command,
-    exp.Pragma,
-    exp.Attach,
-    exp.Detach,
-    exp.Drop,
-    exp.Alter,
-    exp.Set,
-    exp.Use,
-    exp.Transaction,
-    exp.Commit,
-    exp.Rollback,
-    exp.Merge,
-    exp.Describe,
-    exp.Returning,
-)
-_QUERIES = (exp.Select, exp.SetOperation, exp.Subquery, exp.Values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +63,13 @@ def admit(
     tables: Sequence[Table],
     *,
     ctes: Mapping[str, Sequence[str] | None] | None = None,
+    functions: frozenset[str] = frozenset(),
 ) -> Admitted:
     """Check a statement and write it anew.
 
-    Names are matched without letter case; ``source.table``, ``"schema.table"`` quoted as
-    one name and text in double quotes are put right.
+    Names are matched without letter case and written as they really are, tables with
+    their schema; ``source.table``, ``"schema.table"`` quoted as one name and text in
+    double quotes are put right. Columns in ``Table.redacted`` do not exist.
 
     Args:
         sql: what came from a model or a user; a semicolon at the end is fine.
@@ -88,6 +77,8 @@ def admit(
         tables: what the statement may read.
         ctes: names it may read beside tables (earlier steps) → their columns, None if
             not known.
+        functions: the user's own functions that only compute, folded, with or without
+            their schema.
 
     Raises:
         Refused: it is not exactly one reading query of allowed parts over one source.
@@ -101,38 +92,65 @@ def admit(
     if "\0" in sql or any("\ud800" <= character <= "\udfff" for character in sql):
         raise Refused("the statement holds a character that is no text", "remove it")
     try:
-        return _admit(sql, dialect, tables, ctes or {})
+        return _admit(sql, rules_of(dialect), tables, ctes or {}, functions)
     except RecursionError as error:
         raise Refused("the statement is nested too deeply", "write it in steps") from error
 
 
 def _admit(
-    sql: str, dialect: str, tables: Sequence[Table], ctes: Mapping[str, Sequence[str] | None]
+    sql: str,
+    rules: Rules,
+    tables: Sequence[Table],
+    ctes: Mapping[str, Sequence[str] | None],
+    functions: frozenset[str],
 ) -> Admitted:
-    if "--" in sql or "/*" in sql:
+    dialect = rules.name
+    if rules.own_words and ("--" in sql or "/*" in sql):
         # First without comments: sqlglot does not see ORDER BY in ORDER /* … */ BY.
         sql = render(sql, tokenize(sql, dialect), {})
+    elif not rules.own_words:
+        tokens = tokenize(sql, dialect)
+        joined = joined_strings(sql, tokens, rules) if dialect == "postgres" else {}
+        sql = render_strictly(sql, tokens, joined, rules)
     tokens, tree = _parse(sql, dialect)
-    flat = without_parentheses(tree) if parenthesised_parts(tokens) else None
+    flat = without_parentheses(tree) if rules.own_words and parenthesised_parts(tokens) else None
     if flat is not None:
-        # No engine of ours takes (SELECT …) UNION (SELECT …): there is no own wording to keep.
+        # SQLite takes no (SELECT …) UNION (SELECT …): there is no own wording to keep.
         sql = flat.sql(dialect, comments=False)
         tokens, tree = _parse(sql, dialect)
-    _check_parts(tree)
-    _check_functions(tokens, tree, dialect)
-    names = _names(tree, dialect, tables, ctes)
+    parts.check(tree, dialect)
+    check_functions(tokens, tree, rules, functions)
+    names = _names(tree, rules, tables, ctes, functions)
     for cte in names.recursive:
         _check_recursion(cte, tree)
+    if not rules.own_words:
+        check_words(tokens, tree, rules, functions, schema_of(tables).types)
     edits = _with_dots(tokens, names.edits)
-    written = render(sql, tokens, edits)
+    if rules.own_words:
+        written = render(sql, tokens, edits)
+    else:
+        written = render_strictly(sql, tokens, edits, rules)
     if edits:
         tree = _parse(written, dialect)[1]
+    if dialect == "duckdb":
+        _check_as_duckdb(written)
     return Admitted(
         written,
         tuple(names.used),
         tree,
         tree.args.get("order") is not None,
     )
+
+
+def _check_as_duckdb(sql: str) -> None:
+    """DuckDB's own parser must also see exactly one SELECT.
+
+    Raises:
+        Refused: it does not.
+    """
+    from dbrag.sources.duck.parser import parse_select
+
+    parse_select(sql)
 
 
 def _parse(sql: str, dialect: str) -> tuple[list[Token], exp.Expr]:
@@ -150,46 +168,12 @@ def _parse(sql: str, dialect: str) -> tuple[list[Token], exp.Expr]:
     return tokens, found[0]
 
 
-def _check_parts(tree: exp.Expr) -> None:
-    """Refuse any part of the tree that does more than read."""
-    if not isinstance(tree, _QUERIES):
-        raise Refused(f"{tree.key.upper()} is no query", "only reading is allowed: write SELECT")
-    for node in tree.walk():
-        if isinstance(node, _FORBIDDEN) and not isinstance(node, _QUERIES):
-            raise Refused(
-                f"{node.key.upper()} is not allowed", "only reading is allowed: write SELECT"
-            )
-        if isinstance(node, (exp.Placeholder, exp.Parameter)):
-            raise Refused(f"the parameter {node.sql()!r} has no value", "write the value itself")
-
-
-def _check_functions(tokens: Sequence[Token], tree: exp.Expr, dialect: str) -> None:
-    """Refuse functions outside the allow-list, saying what to write instead."""
-    allowed = ALLOWED.get(dialect, frozenset()) | TABLE_FUNCTIONS.get(dialect, {}).keys()
-    with_columns = frozenset(
-        alias.this.meta.get("start", -1)
-        for alias in tree.find_all(exp.TableAlias)
-        if alias.this is not None
-    )
-    names = called(tokens, with_columns)
-    if tree.find(exp.RegexpLike) is not None:
-        names.append("REGEXP")
-    for name in names:
-        if name.lower() in allowed:
-            continue
-        instead = INSTEAD.get(dialect, {}).get(name.lower())
-        near = nearest(name, sorted(allowed), 2, 0.75)
-        hint = f"write {instead}" if instead else "use the engine's built-in functions"
-        if not instead and near:
-            hint = f"did you mean {' or '.join(near)}?"
-        raise Refused(f"function {name!r} is not available in {dialect}", hint)
-
-
 def _names(
     tree: exp.Expr,
-    dialect: str,
+    rules: Rules,
     tables: Sequence[Table],
     ctes: Mapping[str, Sequence[str] | None],
+    functions: frozenset[str],
 ) -> Names:
     """Every name found in the tables of one source.
 
@@ -202,7 +186,7 @@ def _names(
         by_source.setdefault(table.ref.source, []).append(table)
     tried = []
     for own in by_source.values() or [[]]:
-        names = Names(Schema(tuple(own)), dialect, ctes)
+        names = Names(schema_of(own), rules, ctes, functions)
         names.walk(tree)
         if not names.unknown:
             return names
@@ -220,6 +204,8 @@ def _unknown_name(names: Names) -> UnknownName:
     hints: list[str] = []
     for unknown in names.unknown.values():
         message = f"no such {unknown.kind}: {unknown.name!r}"
+        if unknown.several:
+            message = f"several tables are called {unknown.name!r}"
         if unknown.suggestions:
             message += f" (did you mean {' or '.join(unknown.suggestions)}?)"
         messages.append(message)

@@ -4,7 +4,7 @@ SQLite itself is no help: a double-quoted name that it does not know silently be
 string. So each query is walked with the sources it can see, as SQLite's documentation
 of name lookup has it: own FROM, then aliases of the own result, then the queries
 around it. What can be put right without guessing is: ``source.table``, a name and its
-table quoted as one, text in double quotes.
+table quoted as one, text in double quotes, and in other engines letter case.
 """
 
 from __future__ import annotations
@@ -14,18 +14,20 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from dbrag.errors import Refused
-from dbrag.execution.columns import NameCheck
-from dbrag.execution.functions import TABLE_FUNCTIONS
-from dbrag.execution.schema import Schema
-from dbrag.execution.scope import Columns, Cte, Frame, Unknown, Visible, output_columns
+from dbrag.execution.entries import Entries
+from dbrag.execution.scope import Columns, Cte, Frame, Unknown, output_columns
+from dbrag.execution.stars import check_stars
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from dbrag.types import Table
+    from dbrag.execution.dialects import Rules
+    from dbrag.execution.schema import Schema
+
+_NAMED = (exp.Alias, exp.TableAlias, exp.Aliases, exp.PivotAlias)
 
 
-class Names(NameCheck):
+class Names(Entries):
     """Walks a query; afterwards holds what it found.
 
     Attributes:
@@ -36,13 +38,18 @@ class Names(NameCheck):
     """
 
     def __init__(
-        self, schema: Schema, dialect: str, ctes: Mapping[str, Sequence[str] | None]
+        self,
+        schema: Schema,
+        rules: Rules,
+        ctes: Mapping[str, Sequence[str] | None],
+        functions: frozenset[str] = frozenset(),
     ) -> None:
-        super().__init__(schema)
+        super().__init__(schema, rules, functions)
         self.recursive: list[exp.CTE] = []
-        self._functions = TABLE_FUNCTIONS.get(dialect, {})
         self._given = {
-            name.casefold(): Cte(None, columns=None if columns is None else list(columns))
+            name.casefold(): Cte(
+                None, columns=None if columns is None else list(columns), name=name
+            )
             for name, columns in ctes.items()
         }
 
@@ -50,9 +57,27 @@ class Names(NameCheck):
         """Look at the whole query.
 
         Raises:
-            Refused: it reads an internal table or a table-valued function.
+            Refused: it reads an internal table or a table-valued function, or whole rows
+                of which a part may not be read.
         """
         self._query(root, None, self._given)
+        self._settle_rest(root)
+
+    def _settle_rest(self, root: exp.Expr) -> None:
+        """Names that are not looked up (aliases, fields), and the redacted among them."""
+        hidden = {
+            column.casefold() for table in self.used.values() for column in table.redacted
+        } - {""}
+        for node in root.find_all(exp.Identifier):
+            start = node.meta.get("start", -1)
+            if node.name.casefold() in hidden and start not in self._sure:
+                if not isinstance(node.parent, _NAMED):
+                    self.note(node, Unknown("column", node.name, ()))
+                continue
+            if start in self.edits or isinstance(node.parent, (exp.PropertyEQ, exp.DataType)):
+                continue
+            quoted = bool(node.args.get("quoted"))
+            self.settle(node, self._rules.server_name(node.name, quoted=quoted))
 
     # -- queries ---------------------------------------------------------------
 
@@ -76,7 +101,7 @@ class Names(NameCheck):
                     self._expression(row, frame, scope)
                 first = node.expressions[0] if node.expressions else None
                 width = len(first.expressions) if isinstance(first, exp.Tuple) else 1
-                return [f"column{i + 1}" for i in range(width)], [frame]
+                return self._rules.values_columns(width), [frame]
         raise Refused(f"{node.key.upper()} is no query", "write one SELECT")
 
     def _with(
@@ -85,12 +110,16 @@ class Names(NameCheck):
         clause = node.args.get("with_")
         if clause is None:
             return scope
-        own = {cte.alias.casefold(): Cte(cte, outer) for cte in clause.expressions}
+        own = {}
+        for cte in clause.expressions:
+            alias = cte.args["alias"].this
+            name = self._rules.server_name(cte.alias, quoted=bool(alias.args.get("quoted")))
+            own[cte.alias.casefold()] = Cte(cte, outer, name=name)
         inner = {**scope, **own}
-        for cte in own.values():
-            cte.scope = inner
-        for cte in own.values():
-            self._cte_columns(cte)
+        for entry in own.values():
+            entry.scope = inner
+        for entry in own.values():
+            self._cte_columns(entry)
         return inner
 
     def _cte_columns(self, cte: Cte) -> Columns:
@@ -101,7 +130,7 @@ class Names(NameCheck):
                 self.recursive.append(cte.node)
             return cte.columns
         cte.state = "open"
-        named = [column.name for column in cte.node.args["alias"].columns]
+        named = self._column_aliases(cte.node.args["alias"])
         body = cte.node.this
         if named:
             cte.columns = named
@@ -113,7 +142,7 @@ class Names(NameCheck):
                 first = first.this
             cte.columns = self._query(first, cte.outer, scope)[0]
         columns, _ = self._query(body, cte.outer, cte.scope)
-        cte.columns = named or columns
+        cte.columns = self._renamed(columns, named)
         cte.state = "done"
         return cte.columns
 
@@ -123,7 +152,9 @@ class Names(NameCheck):
         # Long chains lean to the left: walked in a loop, not by recursion.
         parts: list[exp.Expr] = []
         place: exp.Expr = node
+        by_name = False
         while isinstance(place, exp.SetOperation):
+            by_name = by_name or bool(place.args.get("by_name"))
             parts.append(place.expression)
             place = place.this
             if place.args.get("with_") is not None:
@@ -132,7 +163,7 @@ class Names(NameCheck):
         frames = [frame for _, inner in results for frame in inner]
         names = [name for columns, _ in results for name in columns or ()]
         self._expressions(node, ("order", "limit", "offset"), frames, names, scope)
-        return results[0][0], frames
+        return (names if by_name else results[0][0]), frames
 
     def _expressions(
         self,
@@ -145,8 +176,12 @@ class Names(NameCheck):
         """ORDER BY and LIMIT of a compound: result columns, or what any part can see."""
         frame = Frame(frames[0].outer if frames else None)
         frame.visible = [v for inner in frames for v in inner.visible]
-        frame.aliases = {name.casefold() for name in names or ()}
-        frame.aliases |= {alias for inner in frames for alias in inner.aliases}
+        for inner in frames:
+            for aliases in inner.aliases.values():
+                for alias in aliases:
+                    frame.name(alias)
+        for name in names or ():
+            frame.name(name)
         for part in parts:
             if node.args.get(part) is not None:
                 self._expression(node.args[part], frame, scope)
@@ -161,9 +196,11 @@ class Names(NameCheck):
             self._from(source.this, frame, scope, pending)
         for join in (*node.args.get("joins", ()), *node.args.get("laterals", ())):
             self._from(join, frame, scope, pending)
-        frame.aliases = {
-            item.alias.casefold() for item in node.expressions if isinstance(item, exp.Alias)
-        }
+        for item in node.expressions:
+            if isinstance(item, exp.Alias) and isinstance(item.args["alias"], exp.Identifier):
+                alias = item.args["alias"]
+                quoted = bool(alias.args.get("quoted"))
+                frame.name(self._rules.server_name(alias.name, quoted=quoted))
         for expression in pending:
             self._expression(expression, frame, scope)
         for name, part in node.args.items():
@@ -172,83 +209,9 @@ class Names(NameCheck):
             for item in part if isinstance(part, list) else [part]:
                 if isinstance(item, exp.Expr):
                     self._expression(item, frame, scope)
-        return output_columns(node, frame), [frame]
-
-    # -- FROM ------------------------------------------------------------------
-
-    def _from(
-        self,
-        node: exp.Expr,
-        frame: Frame,
-        scope: Mapping[str, Cte],
-        pending: list[exp.Expr],
-    ) -> None:
-        """Add an entry of FROM to the frame; conditions are kept for later in ``pending``."""
-        match node:
-            case exp.Join():
-                self._from(node.this, frame, scope, pending)
-                pending += [e for e in (node.args.get("on"),) if e is not None]
-            case exp.Table():
-                self._table(node, frame, scope, pending)
-            case exp.Subquery() if isinstance(node.this, (exp.Query, exp.Values)):
-                # A derived table sees the queries around, not its neighbours in FROM.
-                columns, _ = self._query(node, frame.outer, scope)
-                self._add(frame, node.alias, columns)
-            case exp.Subquery():
-                inner = Frame(frame.outer)
-                self._from(node.this, inner, scope, pending)
-                if node.alias:
-                    self._add(frame, node.alias, [n for v in inner.visible for n in v.names])
-                else:
-                    frame.visible += inner.visible
-            case exp.Values():
-                columns, _ = self._query(node, frame.outer, scope)
-                self._add(frame, node.alias, columns)
-            case _:
-                self._add(frame, node.alias_or_name, None)
-        for join in node.args.get("joins", ()):
-            self._from(join, frame, scope, pending)
-
-    def _table(
-        self,
-        node: exp.Table,
-        frame: Frame,
-        scope: Mapping[str, Cte],
-        pending: list[exp.Expr],
-    ) -> None:
-        if isinstance(node.this, exp.Func):
-            name = node.this.name if isinstance(node.this, exp.Anonymous) else node.this.key
-            columns = self._functions.get(name.lower())
-            if columns is None:
-                raise Refused(
-                    f"function {name!r} may not stand for a table",
-                    "read tables; for lists in a cell: " + ", ".join(self._functions),
-                )
-            pending += node.this.expressions
-            self._add(frame, node.alias or name, list(columns))
-            return
-        prefixes = [part.name for part in (node.args.get("catalog"), node.args.get("db")) if part]
-        cte = scope.get(node.name.casefold()) if not prefixes else None
-        if cte is not None:
-            self._add(frame, node.alias or node.name, self._cte_columns(cte))
-            return
-        table = self.known(node.this, node.name, prefixes)
-        for part in ("catalog", "db"):
-            if table is not None and node.args.get(part) is not None:
-                self.drop(node.args[part])
-        columns_of = None if table is None else [column.name for column in table.columns]
-        name = node.name if table is None else table.ref.name
-        if table is not None and table.kind == "view" and not table.columns:
-            columns_of = None  # a view that could not be read: the engine says why
-        self._add(frame, node.alias or name, columns_of, table)
-
-    @staticmethod
-    def _add(
-        frame: Frame, alias: str | None, columns: Sequence[str] | None, table: Table | None = None
-    ) -> None:
-        folded = None if columns is None else frozenset(c.casefold() for c in columns)
-        name = alias.casefold() if alias else None
-        frame.visible.append(Visible(alias or None, name, folded, list(columns or ()), table))
+        if frame.redacted:
+            check_stars(node, frame, self.edits, self._rules)
+        return output_columns(node, frame, self._rules), [frame]
 
     # -- expressions -----------------------------------------------------------
 
@@ -262,15 +225,67 @@ class Names(NameCheck):
                 continue
             if isinstance(place, exp.Column):
                 self.column(place, frame)
+                if isinstance(place.this, exp.Star):
+                    stack.extend(place.this.iter_expressions())
                 continue
             if isinstance(place, exp.Dot):
-                self.note(place, Unknown("column", place.sql(), ()))
+                if self._rules.own_words:
+                    self.note(place, Unknown("column", place.sql(), ()))
+                    continue
+                if not self._rules.fields:
+                    self._composite(place, frame)
+                stack.extend(e for e in place.iter_expressions() if _is_looked_up(e))
                 continue
             if isinstance(place, exp.In) and isinstance(place.args.get("field"), exp.Column):
-                # x IN t: the rows of a table of one column
-                target = place.args["field"]
-                if not (target.table or target.name.casefold() in scope):
-                    self.known(target.this, target.name)
+                stack += self._in_table(place, place.args["field"], scope)
+                continue
+            if isinstance(place, (exp.Comprehension, exp.Lambda)):
+                # Its own variables hide columns: each is a column of one more frame.
+                inner = Frame(frame)
+                self._add(inner, None, _variables(place))
+                for part in place.iter_expressions():
+                    self._expression(part, inner, scope)
+                continue
+            if isinstance(place, exp.Collate):
                 stack.append(place.this)
                 continue
+            if isinstance(place, (exp.PropertyEQ, exp.Kwarg)):
+                stack.append(place.expression)
+                continue
             stack.extend(reversed(list(place.iter_expressions())))
+
+    def _in_table(
+        self, node: exp.In, target: exp.Column, scope: Mapping[str, Cte]
+    ) -> list[exp.Expr]:
+        """``x IN t``: in SQLite the rows of a table of one column, elsewhere a list."""
+        if not self._rules.own_words:
+            return [target, node.this]
+        if not (target.table or target.name.casefold() in scope):
+            table = self.known(target.this, target.name)
+            if table is not None and table.redacted:
+                raise Refused(f"{target.name!r} cannot be read as a whole", "name its columns")
+        return [node.this]
+
+    def _composite(self, node: exp.Dot, frame: Frame) -> None:
+        """``(value).field``: PostgreSQL also calls functions so, ``(path).pg_ls_dir``."""
+        inner, name = node.this.unnest(), node.expression
+        if isinstance(name, exp.Identifier):
+            if isinstance(inner, exp.Column) and self.field(inner, name, frame):
+                return
+            if isinstance(inner, exp.Func) and name.name.lower() in ("key", "value"):
+                return
+        self.note(node, Unknown("column", name.sql(), ()))
+
+
+def _is_looked_up(node: exp.Expr) -> bool:
+    return not isinstance(node, exp.Identifier)
+
+
+def _variables(node: exp.Expr) -> list[str]:
+    places = node.expressions if isinstance(node, exp.Lambda) else [node.args.get("expression")]
+    return [
+        identifier.name
+        for place in places
+        if place is not None
+        for identifier in place.find_all(exp.Identifier)
+    ]

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import difflib
 import re
+import threading
+from collections import OrderedDict
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
+
+from dbrag.execution.words import RESERVED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -14,6 +18,22 @@ if TYPE_CHECKING:
     from dbrag.types import Table
 
 _CUTOFF = 0.6
+_KEPT = 16
+
+_schemas: OrderedDict[tuple[int, ...], Schema] = OrderedDict()
+_lock = threading.Lock()
+
+
+def schema_of(tables: Sequence[Table]) -> Schema:
+    """The schema of these tables; kept, since 2,000 tables take a while to look through."""
+    # By identity, which is safe: a kept schema keeps its tables.
+    key = tuple(map(id, tables))
+    with _lock:
+        schema = _schemas.pop(key, None) or Schema(tuple(tables))
+        _schemas[key] = schema
+        while len(_schemas) > _KEPT:
+            _schemas.popitem(last=False)
+    return schema
 
 
 @dataclass(frozen=True)
@@ -39,16 +59,23 @@ class Schema:
             found.setdefault(table.ref.name.casefold(), []).append(table)
         return found
 
-    def find(self, name: str, prefixes: Sequence[str] = ()) -> Table | None:
-        """The table of that name, ``prefixes`` (source, schema) standing before it."""
+    def find(self, name: str, prefixes: Sequence[str] = ()) -> Sequence[Table]:
+        """The tables of that name, ``prefixes`` (source, schema) standing before it."""
         matches = self._by_name.get(name.casefold(), [])
-        matches = [table for table in matches if self.accepts(table, prefixes)]
-        return matches[0] if matches else None
+        return [table for table in matches if self.accepts(table, prefixes)]
 
-    def find_joined(self, name: str) -> Table | None:
-        """The table behind ``"schema.table"`` quoted as if it were one name."""
+    def find_joined(self, name: str) -> Sequence[Table]:
+        """The tables behind ``"schema.table"`` quoted as if it were one name."""
         *prefixes, last = name.split(".")
-        return self.find(last, prefixes) if prefixes else None
+        return self.find(last, prefixes) if prefixes else ()
+
+    @cached_property
+    def types(self) -> frozenset[str]:
+        """Words of the columns' declared types, folded: a cast may name them."""
+        texts = {column.type for table in self.tables for column in table.columns}
+        # What stands in parentheses or quotes is the user's: enum('into', 'outfile').
+        heads = (re.split("[('\"<]", text.casefold())[0] for text in texts)
+        return frozenset(word for head in heads for word in re.findall(r"\w+", head)) - RESERVED
 
     def accepts(self, table: Table, prefixes: Sequence[str]) -> bool:
         """True when each prefix is the table's schema or source (SQLite's schema: main)."""

@@ -9,6 +9,8 @@ expressions with other results, and a result column is named by its expression's
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from sqlglot.dialects.dialect import Dialect
@@ -16,13 +18,18 @@ from sqlglot.errors import SqlglotError, TokenError
 from sqlglot.tokenizer_core import TokenType
 
 from dbrag.errors import Refused
+from dbrag.execution import lexis
+from dbrag.execution.words import TYPES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from sqlglot.tokenizer_core import Token
 
+    from dbrag.execution.dialects import Rules
+
 _OPENING = frozenset({TokenType.SELECT, TokenType.WITH, TokenType.VALUES, TokenType.L_PAREN})
+_FROM_FIRST = _OPENING | {TokenType.FROM}
 _BEFORE_PART = frozenset(
     {
         TokenType.UNION,
@@ -51,12 +58,32 @@ _STRANGE = frozenset(
         TokenType.BLOCK_END,
     }
 )
+# Kinds of strings that have a plain spelling elsewhere.
+_SPELLED: Mapping[str, frozenset[TokenType]] = {
+    "postgres": frozenset(
+        {
+            TokenType.HEREDOC_STRING,
+            TokenType.BIT_STRING,
+            TokenType.BYTE_STRING,
+            TokenType.PLACEHOLDER,
+            TokenType.PARAMETER,
+        }
+    ),
+    "mysql": frozenset({TokenType.NATIONAL_STRING, TokenType.BIT_STRING}),
+    "duckdb": frozenset({TokenType.HEREDOC_STRING, TokenType.BYTE_STRING, TokenType.PARAMETER}),
+}
 # Words before a parenthesis that do not call a function.
 _SYNTAX_WORDS = """all and any as between by case cross distinct else escape except exists filter
 from full glob group having in inner intersect is join like limit match materialized natural not
 null offset on or order outer over partition recursive select some then union using values when
 where with end collate desc asc"""
 _SYNTAX = frozenset(_SYNTAX_WORDS.split())
+_STRICT_WORDS = """sets cube rollup lateral within against index key ilike similar to ordinality
+columns exclude replace pivot unpivot asof positional anti semi for sample div mod xor rlike
+regexp interval separator current at tablesample bernoulli system repeatable percent overlaps
+straight_join array list struct map rename as only qualify"""
+_SYNTAX_STRICTLY = _SYNTAX - {"glob", "match", "like", "filter"} | frozenset(_STRICT_WORDS.split())
+_BEFORE_TYPE = frozenset({TokenType.ALIAS, TokenType.DCOLON})
 
 
 def tokenize(sql: str, dialect: str) -> list[Token]:
@@ -77,36 +104,58 @@ def tokenize(sql: str, dialect: str) -> list[Token]:
         raise Refused("the statement is empty", "write one SELECT")
     if any(token.token_type is TokenType.SEMICOLON for token in tokens):
         raise Refused("more than one statement", "write exactly one SELECT")
-    if tokens[0].token_type not in _OPENING:
+    if tokens[0].token_type not in (_FROM_FIRST if dialect == "duckdb" else _OPENING):
         raise Refused(
             f"a statement that starts with {tokens[0].text[:30]!r} is no query",
             "only reading is allowed: write one SELECT (or WITH … SELECT)",
         )
+    strange = _STRANGE - _SPELLED.get(dialect, frozenset())
     for token in tokens:
-        if token.token_type in _STRANGE:
+        if token.token_type in strange:
             written = sql[token.start : token.end + 1]
             raise Refused(f"{written[:30]!r} has no value here", "write the value itself")
+    if dialect != "sqlite":
+        _check_gaps(sql, tokens)
     return tokens
 
 
-def called(tokens: Sequence[Token], not_calls: frozenset[int]) -> list[str]:
-    """Names of the functions a statement calls, as written.
+def _check_gaps(sql: str, tokens: Sequence[Token]) -> None:
+    """Refuse comments that are code to the engine: ``/*! … */``, ``/*+ … */``."""
+    ends = [-1, *(token.end for token in tokens)]
+    starts = [*(token.start for token in tokens), len(sql)]
+    for end, start in zip(ends, starts, strict=True):
+        gap = sql[end + 1 : start]
+        if "/*!" in gap or "/*M!" in gap or "/*+" in gap:
+            raise Refused(
+                f"the comment {gap.strip()[:40]!r} is code to the server", "write plain SQL"
+            )
+
+
+def called(
+    tokens: Sequence[Token], not_calls: frozenset[int], *, strict: bool = False
+) -> list[Token]:
+    """The names of the functions a statement calls.
 
     Args:
         not_calls: where names start that are followed by a column list (``WITH t(a, b)``).
+        strict: after AS only known types are no functions (not in SQLite, where any
+            word is a type).
     """
     names = []
     before = None
+    words = _SYNTAX_STRICTLY if strict else _SYNTAX
     for token, following in zip(tokens, [*tokens[1:], None], strict=True):
         opens = following is not None and following.token_type is TokenType.L_PAREN
         word = token.token_type is TokenType.IDENTIFIER or token.text[:1].isalpha()
         # After AS stands a type, CAST(x AS DECIMAL(10, 2)), never a function.
-        typed = before is not None and before.token_type is TokenType.ALIAS
+        typed = before is not None and before.token_type in _BEFORE_TYPE
+        if strict and typed:
+            typed = token.text.lower().split()[-1] in TYPES
         last = token.text.split()[-1].lower() if token.text.split() else ""
-        syntax = token.token_type is not TokenType.IDENTIFIER and last in _SYNTAX
+        syntax = token.token_type is not TokenType.IDENTIFIER and last in words
         literal = token.token_type in (TokenType.STRING, TokenType.NUMBER, TokenType.HEX_STRING)
         if opens and word and not (typed or syntax or literal or token.start in not_calls):
-            names.append(token.text)
+            names.append(token)
         before = token
     return names
 
@@ -144,6 +193,58 @@ def render(sql: str, tokens: Sequence[Token], edits: Mapping[int, str | None]) -
         parts.append(text)
         end = token.end
     return "".join(parts)
+
+
+def render_strictly(
+    sql: str, tokens: Sequence[Token], edits: Mapping[int, str | None], rules: Rules
+) -> str:
+    """``render`` for every engine but SQLite: each word in its one safe spelling.
+
+    Raises:
+        Refused: a word has none.
+    """
+    parts: list[str] = []
+    signs = {first: (last, sign) for first, last, sign in lexis.glued(sql, tokens, rules)}
+    calls = {token.start for token in called(tokens, frozenset(), strict=True)}
+    end, skip_to, call = -1, -1, False
+    for i, token in enumerate(tokens):
+        if i <= skip_to:
+            end = token.end
+            continue
+        if token.start in edits:
+            text = edits[token.start]
+        elif i in signs:
+            skip_to, text = signs[i]
+        else:
+            text = lexis.written(sql, token, rules)
+        if text is None:
+            continue
+        # MySQL knows count(…) but not count (…).
+        gap = token.start > end + 1 and not (call and text == "(")
+        if parts and (gap or lexis.apart(parts[-1], text)):
+            parts.append(" ")
+        parts.append(text)
+        end, call = token.end, token.start in calls
+    return "".join(parts)
+
+
+def joined_strings(sql: str, tokens: Sequence[Token], rules: Rules) -> dict[int, str | None]:
+    """PostgreSQL takes strings on two lines for one: written as one."""
+    edits: dict[int, str | None] = {}
+    first, value = None, ""
+    for token, following in pairwise([*tokens, None]):
+        if token is None or token.token_type is not TokenType.STRING:
+            first = None
+            continue
+        value = value + token.text if first is not None else token.text
+        first = first if first is not None else token
+        if first is not token:
+            edits[token.start] = None
+            edits[first.start] = lexis.literal(value, rules)
+        gap = sql[token.end + 1 : following.start] if following is not None else ""
+        if "\n" not in gap or gap.strip():
+            first = None
+    return edits
 
 
 def one_line(error: SqlglotError) -> str:
