@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from dbrag.sources.servers import (
     postgresql_catalog,
     postgresql_errors,
+    postgresql_functions,
     postgresql_marks,
     postgresql_statistics,
 )
@@ -165,7 +166,7 @@ class PostgresEngine:
 
     def functions(self, connection: Connection) -> frozenset[str]:
         """The user's own functions that only compute, folded."""
-        return postgresql_catalog.functions(_raw(connection), self._schemas)
+        return postgresql_functions.functions(_raw(connection), self._schemas)
 
     def statistics(self, connection: Connection, table: Table) -> Mapping[str, ColumnStatistics]:
         """What ``pg_stats`` says of the columns; read once for a whole schema."""

@@ -112,23 +112,6 @@ FROM below JOIN pg_catalog.pg_class c ON c.oid = below.child
 WHERE c.relkind = 'r' GROUP BY below.root
 """
 
-# A name counts only if all functions of that name do nothing but compute, and the server
-# itself has none of it: a statement calls by name.
-_FUNCTIONS = f"""
-SELECT lower(p.proname)
-FROM pg_catalog.pg_proc p
-JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
-JOIN pg_catalog.pg_language l ON l.oid = p.prolang
-WHERE n.nspname <> 'information_schema'
-GROUP BY lower(p.proname)
-HAVING bool_and(
-    {READ_SCHEMAS}
-    AND p.prokind = 'f' AND p.provolatile IN ('i', 's') AND NOT p.prosecdef
-    AND NOT p.proretset AND l.lanname IN ('sql', 'plpgsql')
-    AND has_schema_privilege(n.oid, 'USAGE') AND has_function_privilege(p.oid, 'EXECUTE')
-)
-"""
-
 
 def reflect(raw: Connection[Any], source: str, schemas: Sequence[str]) -> list[Table]:
     """Every table, view, materialized view and foreign table that the user may read.
@@ -163,16 +146,6 @@ def reflect(raw: Connection[Any], source: str, schemas: Sequence[str]) -> list[T
         )
         for oid, (_, _, _, kind, comment, tuples, *_) in readable.items()
     ]
-
-
-def functions(raw: Connection[Any], schemas: Sequence[str]) -> frozenset[str]:
-    """The user's own functions that only compute, folded.
-
-    They are written in SQL or PL/pgSQL, immutable or stable (PostgreSQL then lets them
-    write nothing), run with the caller's rights and return one value.
-    """
-    rows = raw.execute(_FUNCTIONS, {"schemas": list(schemas)}).fetchall()
-    return frozenset(name.casefold() for (name,) in rows)
 
 
 def _check_schemas(raw: Connection[Any], schemas: Sequence[str]) -> None:
