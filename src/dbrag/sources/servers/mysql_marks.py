@@ -3,16 +3,19 @@
 A mark holds the definition and one of these:
 
 * small tables (1 MB, and 32 MB together): the server's checksum of all rows;
-* others: the time of the last commit that changed them. It counts whole seconds, so a
-  table written in this very second is looked at again in the next; one that is written
-  all the time gets a mark that never comes again.
+* others: the time at which the last transaction that wrote to them began. It counts whole
+  seconds, so a table written in this very second is looked at again in the next; one that
+  is written all the time gets a mark that never comes again.
 * InnoDB forgets that time when the server restarts: the start is then part of the mark,
   so such tables are read again once.
 
 Limits: a large InnoDB table that was written and then dropped out of the server's
 dictionary cache (more open tables than ``table_definition_cache``) shows no time; then a
-change is not seen. Nor is one behind a table that lies on another server. A view of
-which the definition may not be seen (no ``SHOW VIEW``) changes with any table.
+change is not seen. Nor is a commit after our look, if its transaction began in the same
+second as the one seen last; nor a change behind a table that lies on another server, nor
+one of equal length in a ``MEMORY`` table. Large ``Aria`` tables show a change of equal
+length when the server writes it to disk, after up to 30 seconds. A view of which the
+definition may not be seen (no ``SHOW VIEW``) changes with any table.
 """
 
 from __future__ import annotations
@@ -112,7 +115,7 @@ def _states(connection: Connection, names: Sequence[str]) -> dict[_Name, _State]
         connection,
         "SELECT TABLE_SCHEMA, TABLE_NAME, TABLE_TYPE, ENGINE, CREATE_TIME, UPDATE_TIME,"
         " DATA_LENGTH, TABLE_ROWS, AUTO_INCREMENT, TABLE_COMMENT,"
-        " GREATEST(COALESCE(CREATE_TIME, 0), COALESCE(UPDATE_TIME, 0)) >= NOW()"
+        " COALESCE(CREATE_TIME >= NOW(), 0) OR COALESCE(UPDATE_TIME >= NOW(), 0)"
         f" FROM information_schema.TABLES WHERE TABLE_SCHEMA IN ({marks_for(names)})"
         f" AND TABLE_TYPE IN ({marks_for(TABLE_TYPES)})",
         (*names, *TABLE_TYPES),
@@ -130,26 +133,29 @@ def _states(connection: Connection, names: Sequence[str]) -> dict[_Name, _State]
             bool(row[10]),
         )
         for row in read
+        if row[0] in names
     }
 
 
 def _definitions(connection: Connection, names: Sequence[str]) -> dict[_Name, str]:
     """Columns and keys of each table with a readable column, as one text."""
-    place = f"WHERE TABLE_SCHEMA IN ({marks_for(names)}) "
+    place = f"WHERE TABLE_SCHEMA IN ({marks_for(names)})"
+    # The catalog's own comparison takes `Orders` and `orders` for one table.
+    by_table = "GROUP BY BINARY TABLE_SCHEMA, BINARY TABLE_NAME"
     columns = rows(
         connection,
-        "SELECT TABLE_SCHEMA, TABLE_NAME, MD5(GROUP_CONCAT(CONCAT_WS(0x00, COLUMN_NAME,"
+        "SELECT MIN(TABLE_SCHEMA), MIN(TABLE_NAME), MD5(GROUP_CONCAT(CONCAT_WS(0x00, COLUMN_NAME,"
         " COLUMN_TYPE, IS_NULLABLE, COLUMN_COMMENT, EXTRA) ORDER BY ORDINAL_POSITION"
         f" SEPARATOR 0x01)) FROM information_schema.COLUMNS {place}"
-        " AND FIND_IN_SET('select', PRIVILEGES) GROUP BY TABLE_SCHEMA, TABLE_NAME",
+        f" AND FIND_IN_SET('select', PRIVILEGES) {by_table}",
         names,
     )
     keys = rows(
         connection,
-        "SELECT TABLE_SCHEMA, TABLE_NAME, MD5(GROUP_CONCAT(CONCAT_WS(0x00, CONSTRAINT_NAME,"
-        " COLUMN_NAME, REFERENCED_TABLE_SCHEMA, REFERENCED_TABLE_NAME, REFERENCED_COLUMN_NAME)"
-        f" ORDER BY CONSTRAINT_NAME, ORDINAL_POSITION SEPARATOR 0x01))"
-        f" FROM information_schema.KEY_COLUMN_USAGE {place} GROUP BY TABLE_SCHEMA, TABLE_NAME",
+        "SELECT MIN(TABLE_SCHEMA), MIN(TABLE_NAME), MD5(GROUP_CONCAT(CONCAT_WS(0x00,"
+        " CONSTRAINT_NAME, COLUMN_NAME, REFERENCED_TABLE_SCHEMA, REFERENCED_TABLE_NAME,"
+        " REFERENCED_COLUMN_NAME) ORDER BY CONSTRAINT_NAME, ORDINAL_POSITION SEPARATOR 0x01))"
+        f" FROM information_schema.KEY_COLUMN_USAGE {place} {by_table}",
         names,
     )
     of_keys = {(schema, table): mark for schema, table, mark in keys}
@@ -172,14 +178,15 @@ def _contents(connection: Connection, states: Mapping[_Name, _State]) -> dict[_N
             found[name] = f"sum {sums[name]}"
         elif state.hot:
             found[name] = f"hot {time.time_ns()}"
-        elif state.updated:
-            found[name] = f"at {state.created} {state.updated} {state.next_key}"
         elif state.engine == "innodb":
-            found[name] = f"since {start} {state.created} {state.next_key}"
+            # Its number of rows is a guess, but an emptied table keeps its times.
+            when = state.updated or f"since {start}"
+            found[name] = f"at {when} {state.created} {state.next_key} {state.count == 0}"
         else:
-            # These engines count their rows exactly, and keep no time.
-            parts = (start, state.created, state.count, state.size, state.next_key)
-            found[name] = f"like {parts}"
+            # These engines count their rows exactly; some keep no time, some write it late.
+            when = state.updated or f"since {start}"
+            parts = (when, state.created, state.next_key, state.count, state.size)
+            found[name] = f"at {parts}"
     return found
 
 

@@ -88,6 +88,8 @@ def reflect(connection: Connection, source: str, schemas: Sequence[str]) -> list
         key = (schema, name)
         own = columns.get(key, [])
         view = type_ == "VIEW"
+        if schema not in names:
+            continue  # spelled otherwise: the catalog compares without letter case
         if not own and not view:
             log.info("%s.%s is left out: no right to read a column of it", schema, name)
             continue

@@ -76,9 +76,11 @@ def statistics(connection: Connection, table: Table) -> Mapping[str, ColumnStati
         connection,
         "SELECT COLUMN_NAME, MAX(CARDINALITY) FROM information_schema.STATISTICS"
         " WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s AND SEQ_IN_INDEX = 1"
+        # The catalog's own comparison takes `Orders` and `orders` for one table.
+        " AND BINARY TABLE_SCHEMA = %s AND BINARY TABLE_NAME = %s"
         " AND SUB_PART IS NULL AND CARDINALITY IS NOT NULL AND COLUMN_NAME IS NOT NULL"
         " GROUP BY COLUMN_NAME",
-        (table.ref.schema, table.ref.name),
+        (table.ref.schema, table.ref.name) * 2,
     )
     known = {column.name for column in table.columns}
     return {name: ColumnStatistics(distinct=int(n)) for name, n in found if name in known and n > 0}

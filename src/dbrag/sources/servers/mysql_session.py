@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import re
+import selectors
 import socket
 import time
 from contextlib import suppress
@@ -57,7 +58,8 @@ _MYSQL_SETTINGS = (
 )
 
 _DRAIN_ROWS = 1000
-_DRAIN_S = 0.2
+_DRAIN_S = 0.05
+_STOP_S = 5.0
 _KILL_EVERY_S = 0.25
 _UNKNOWN_VARIABLE = 1193
 _CUT = frozenset({1260, 1301})
@@ -192,7 +194,7 @@ def cancel(raw: Any) -> None:
 
 
 def kill(raw: Any, what: str) -> None:
-    """``KILL QUERY`` or ``KILL CONNECTION`` over a second connection of the same user.
+    """``KILL QUERY`` or ``KILL CONNECTION``, over a second connection of the same user.
 
     Raises:
         pymysql.Error: it cannot be opened, or may not do so.
@@ -230,40 +232,59 @@ def hang_up(raw: Any) -> None:
 
 
 def _finish(raw: Any, result: Any) -> None:
-    """End an unbuffered result: read a short rest, else stop it and drop the connection."""
+    """End an unbuffered result: read a short rest, else have the server stop it.
+
+    PyMySQL by itself would read all that is left, be it millions of rows.
+    """
     if not result.unbuffered_active:
         return
-    if raw.open and _drained(raw, result):
-        return
-    # Not read to the end, whatever pymysql would do when the object goes.
-    result.unbuffered_active = False
-    result.connection = None
-    if not raw.open:
-        return
-    with suppress(Exception):
-        kill(raw, "CONNECTION")
-    raw._force_close()
-
-
-def _drained(raw: Any, result: Any) -> bool:
-    """True if the result ended within a few rows and a fraction of a second."""
-    before, raw._read_timeout = raw._read_timeout, _DRAIN_S
-    until = time.monotonic() + _DRAIN_S
     try:
-        for _ in range(_DRAIN_ROWS):
-            if not result.unbuffered_active or time.monotonic() > until:
-                break
+        if raw.open and not _read_out(raw, result, _DRAIN_ROWS, _DRAIN_S):
+            kill(raw, "QUERY")
+            _read_out(raw, result, None, _STOP_S)
+    except Exception as error:
+        log.info("a result could not be ended: %s", type(error).__name__)
+    if result.unbuffered_active:
+        _ended(result)
+        raw._force_close()
+
+
+def _read_out(raw: Any, result: Any, rows: int | None, seconds: float) -> bool:
+    """True if the result ended within so many rows and so much time."""
+    until = time.monotonic() + seconds
+    while rows is None or rows > 0:
+        rows = None if rows is None else rows - 1
+        left = until - time.monotonic()
+        if left <= 0 or not _arrived(raw, left):
+            return False
+        try:
             if result._check_packet_is_eof(raw._read_packet()):
                 _ended(result)
-        return not result.unbuffered_active
-    except Exception as error:
-        # A statement that failed or was stopped has ended, too.
-        ended = raw.open and _number(error) not in (0, 2006, 2013)
-        if ended:
-            _ended(result)
-        return bool(ended)
+        except Exception:
+            if not raw.open:
+                raise
+            _ended(result)  # a statement that failed or was stopped has ended, too
+        if not result.unbuffered_active:
+            return True
+    return False
+
+
+def _arrived(raw: Any, seconds: float) -> bool:
+    """True once there is something to read; a read that timed out would cost the connection."""
+    sock = raw._sock
+    sock.settimeout(0)
+    try:
+        if raw._rfile.peek(1):
+            return True
+    except OSError:
+        log.debug("encrypted: what has arrived cannot be seen")
     finally:
-        raw._read_timeout = before
+        sock.settimeout(raw._read_timeout)
+    if getattr(sock, "pending", int)():
+        return True
+    with selectors.DefaultSelector() as selector:
+        selector.register(sock, selectors.EVENT_READ)
+        return bool(selector.select(seconds))
 
 
 def _ended(result: Any) -> None:

@@ -1,0 +1,418 @@
+"""What MySQL and MariaDB tell of their tables: columns, keys, marks, functions, rights."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from dbrag.catalog.profile import profile_table
+from dbrag.errors import DbragError, ExecutionError, SourceNotFound, SourceUnreadable
+from dbrag.sources.servers import mysql_marks
+from dbrag.sources.servers.mysql import MySqlEngine
+from dbrag.sources.servers.source import ServerSource
+from dbrag.types import ForeignKey, Table, TableRef
+from tests.servers import MYSQL, TestDatabase, fresh_database
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@pytest.fixture
+def database() -> Iterator[TestDatabase]:
+    with fresh_database(MYSQL, "mysql") as database:
+        yield database
+
+
+@pytest.fixture
+def other() -> Iterator[TestDatabase]:
+    with fresh_database(MYSQL, "mysql") as database:
+        yield database
+
+
+def source_of(database: TestDatabase, *schemas: str, url: str = "") -> ServerSource:
+    from sqlalchemy.engine import make_url
+
+    parsed = make_url(url or database.url)
+    return ServerSource("my", parsed, "here", MySqlEngine(), schemas)
+
+
+def tables_of(source: ServerSource) -> dict[str, Table]:
+    return {table.ref.name: table for table in source.reflect()}
+
+
+@contextmanager
+def user(database: TestDatabase, *grants: str) -> Iterator[str]:
+    """A user with a password and these rights; gives the URL."""
+    name = f"dbrag_{secrets.token_hex(4)}"
+    database.run(f"CREATE USER {name}@'%' IDENTIFIED BY 's3cret'")
+    try:
+        for grant in grants:
+            database.run(f"{grant} TO {name}@'%'")
+        yield database.url_as(name, "s3cret")
+    finally:
+        database.run(f"DROP USER {name}@'%'")
+
+
+def is_mariadb(database: TestDatabase) -> bool:
+    return "mariadb" in str(database.run("SELECT VERSION()")[0][0]).lower()
+
+
+def test_tables_views_keys_and_comments(database: TestDatabase) -> None:
+    database.run(
+        "CREATE TABLE a (x int, y int, PRIMARY KEY (y, x)) COMMENT 'größe'",
+        "CREATE TABLE b (i int PRIMARY KEY AUTO_INCREMENT, x int COMMENT 'it''s', y int NOT NULL,"
+        " n decimal(38,20), e enum('a','b''c'), g int AS (x + 1) VIRTUAL,"
+        " s int AS (x + 2) STORED, FOREIGN KEY (y, x) REFERENCES a (y, x))",
+        "CREATE VIEW v AS SELECT i, n FROM b",
+        "CREATE TABLE p (i int) PARTITION BY RANGE (i)"
+        " (PARTITION p0 VALUES LESS THAN (10), PARTITION p1 VALUES LESS THAN MAXVALUE)",
+        "CREATE TABLE m (i int) ENGINE = MyISAM",
+        "INSERT INTO p VALUES (1), (20)",
+        "INSERT INTO m VALUES (1), (2), (3)",
+    )
+    found = tables_of(source_of(database))
+    assert list(found) == ["a", "b", "m", "p", "v"]
+    a, b = found["a"], found["b"]
+    assert a.ref == TableRef("my", database.name, "a")
+    assert a.comment == "größe"
+    assert a.primary_key == ("y", "x")
+    assert [(c.name, c.nullable) for c in a.columns] == [("x", False), ("y", False)]
+    assert b.primary_key == ("i",)
+    assert b.foreign_keys == (ForeignKey(("y", "x"), a.ref, ("y", "x")),)
+    types = {c.name: c.type for c in b.columns}
+    assert list(types) == ["i", "x", "y", "n", "e", "g", "s"]
+    assert types["n"] == "decimal(38,20)"
+    assert types["e"] == "enum('a','b''c')"
+    assert b.columns[1].comment == "it's"
+    assert found["v"].kind == "view"
+    assert found["v"].estimate is None
+    assert [c.name for c in found["v"].columns] == ["i", "n"]
+    assert found["m"].estimate == 3
+    assert found["p"].estimate is not None
+
+
+def test_sequences_are_no_tables_and_history_is_hidden(database: TestDatabase) -> None:
+    if not is_mariadb(database):
+        pytest.skip("kinds of MariaDB")
+    database.run(
+        "CREATE SEQUENCE q",
+        "CREATE TABLE h (i int) WITH SYSTEM VERSIONING",
+        "CREATE TABLE c (i int, hidden int INVISIBLE)",
+    )
+    found = tables_of(source_of(database))
+    assert list(found) == ["c", "h"]
+    assert [c.name for c in found["h"].columns] == ["i"]
+    assert [c.name for c in found["c"].columns] == ["i", "hidden"]
+
+
+NAMES = [
+    "order",
+    "two words",
+    "Mixed",
+    "mixed",
+    "日本",
+    "a-b",
+    "a.b",
+    "50%",
+    "it's",
+    'q"q',
+    "b`b",
+    "ß",
+]
+
+
+def test_any_name_can_be_read(database: TestDatabase) -> None:
+    made = []
+    for name in NAMES:
+        quoted = mysql_marks.quoted(name)
+        try:
+            database.run(f"CREATE TABLE {quoted} ({quoted} int PRIMARY KEY)")
+        except Exception:
+            continue  # letter case does not count on this server
+        database.run(f"INSERT INTO {quoted} VALUES (7)")
+        made.append(name)
+    source = source_of(database)
+    found = tables_of(source)
+    assert set(found) == set(made)
+    assert set(made) >= set(NAMES) - {"Mixed", "mixed"}
+    assert {ref.name for ref in source.marks()} == set(made)
+    for name, table in found.items():
+        assert [c.name for c in table.columns] == [name]
+        with source.scan(table, 5) as rows:
+            assert list(rows) == [(7,)]
+        assert source.statistics(table)[name].distinct == 1
+    source.close()
+
+
+def test_schemas_are_those_asked_for(database: TestDatabase, other: TestDatabase) -> None:
+    database.run("CREATE TABLE a (i int PRIMARY KEY)")
+    other.run(f"CREATE TABLE b (i int, FOREIGN KEY (i) REFERENCES {database.name}.a (i))")
+    server = database.url.removesuffix(database.name)
+
+    def names(*schemas: str, url: str = "") -> set[tuple[str | None, str]]:
+        found = source_of(database, *schemas, url=url).reflect()
+        return {(table.ref.schema, table.ref.name) for table in found}
+
+    assert names() == {(database.name, "a")}
+    assert names(other.name) == {(other.name, "b")}
+    both = source_of(database, database.name, other.name)
+    by_name = tables_of(both)
+    assert by_name["b"].foreign_keys == (ForeignKey(("i",), by_name["a"].ref, ("i",)),)
+    everything = names(url=server)
+    assert {(database.name, "a"), (other.name, "b")} <= everything
+    assert not {s for s, _ in everything} & {"mysql", "sys", "information_schema"}
+    with pytest.raises(SourceNotFound, match="no schema 'nope'"):
+        names("nope")
+
+
+def test_nothing_to_read(database: TestDatabase) -> None:
+    with pytest.raises(SourceUnreadable, match="nothing to read"):
+        source_of(database).reflect()
+
+
+def test_a_broken_view_says_why(database: TestDatabase) -> None:
+    database.run(
+        "CREATE TABLE t (i int)", "CREATE TABLE k (i int)", "CREATE VIEW v AS SELECT i FROM t",
+        "DROP TABLE t",
+    )  # fmt: skip
+    source = source_of(database)
+    view = tables_of(source)["v"]
+    assert view.columns == ()
+    assert "references invalid" in view.comment
+    assert len(source.marks()) == 2
+
+
+def test_only_what_the_user_may_read(database: TestDatabase) -> None:
+    database.run("CREATE TABLE t (i int PRIMARY KEY, pay int, x int)", "CREATE TABLE n (i int)")
+    grants = (f"GRANT SELECT (i, x) ON {database.name}.t", f"GRANT INSERT ON {database.name}.n")
+    with user(database, *grants) as url:
+        source = source_of(database, url=url)
+        (table,) = source.reflect()
+        assert [c.name for c in table.columns] == ["i", "x"]
+        assert table.primary_key == ("i",)
+        assert set(source.marks()) == {table.ref}
+        with pytest.raises(ExecutionError, match="no right") as caught, source.session() as session:
+            session.execute("SELECT pay FROM t")
+        assert "GRANT SELECT" in caught.value.hint
+        source.close()
+
+
+def test_the_documented_user_reads_everything_and_writes_nothing(database: TestDatabase) -> None:
+    database.run(
+        "CREATE TABLE t (i int PRIMARY KEY, s text)",
+        "INSERT INTO t VALUES (1, 'one'), (2, 'two')",
+        "CREATE VIEW v AS SELECT s FROM t",
+        "CREATE FUNCTION twice(x int) RETURNS int DETERMINISTIC NO SQL SQL SECURITY INVOKER"
+        " RETURN 2 * x",
+    )
+    grant = f"GRANT SELECT, SHOW VIEW, EXECUTE ON {database.name}.*"
+    with user(database, grant) as url:
+        source = source_of(database, url=url)
+        found = tables_of(source)
+        assert set(found) == {"t", "v"}
+        assert found["t"].primary_key == ("i",)
+        profiled, rows = profile_table(source, found["t"], profile_rows=100, profile_s=10)
+        assert profiled.row_count == 2
+        assert rows == [(1, "one"), (2, "two")]
+        assert source.functions() >= {"twice"}
+        before = source.marks()
+        database.run("INSERT INTO t VALUES (3, 'three')")
+        changed = {r.name for r, mark in source.marks().items() if before[r] != mark}
+        assert changed == {"t", "v"}
+        with source.session() as session:
+            session.execute("SELECT twice(COUNT(*)) FROM v")
+            assert session.fetch(2) == [(6,)]
+        source.close()
+        # Even without our read-only session the server refuses.
+        for statement in (
+            "INSERT INTO t VALUES (9, 'x')", "UPDATE t SET s = ''", "DELETE FROM t", "DROP TABLE t",
+            "TRUNCATE t", "CREATE TABLE x (i int)", "ALTER TABLE t ADD x int",
+            "SELECT * INTO OUTFILE '/tmp/dbrag_test' FROM t", "SET GLOBAL max_connections = 5",
+            "FLUSH TABLES", "LOCK TABLES t WRITE",
+        ):  # fmt: skip
+            with pytest.raises(Exception, match="denied"):
+                TestDatabase(url).run(statement)
+        with TestDatabase(url).connect() as connection, connection.cursor() as cursor:
+            cursor.execute("SELECT LOAD_FILE('/etc/passwd')")
+            assert cursor.fetchall() == ((None,),)
+    assert len(database.run("SELECT * FROM t")) == 3
+
+
+def marks(source: ServerSource) -> dict[str, str]:
+    return {ref.name: mark for ref, mark in source.marks().items()}
+
+
+@pytest.mark.parametrize("small", [True, False], ids=["checksums", "times"])
+@pytest.mark.parametrize("engine", ["InnoDB", "MyISAM", "Aria", "MEMORY"])
+def test_marks_follow_rows(
+    database: TestDatabase, engine: str, small: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if engine == "Aria" and not is_mariadb(database):
+        pytest.skip("an engine of MariaDB")
+    if not small:
+        monkeypatch.setattr(mysql_marks, "_SMALL", ())
+    database.run(
+        f"CREATE TABLE t (i int PRIMARY KEY, s varchar(9)) ENGINE = {engine}",
+        f"CREATE TABLE k (i int) ENGINE = {engine}",
+        "INSERT INTO t VALUES (1, 'a')",
+        "CREATE VIEW v AS SELECT s FROM t",
+        "CREATE VIEW w AS SELECT v.s FROM v JOIN k ON k.i = 1",
+        "CREATE VIEW u AS SELECT i FROM k",
+    )
+    source = source_of(database)
+    before = marks(source)
+    assert set(before) == {"t", "k", "v", "w", "u"}
+    assert marks(source) == before
+    changes = ["INSERT INTO t VALUES (2, 'b')", "UPDATE t SET s = 'c' WHERE i = 2"]
+    if engine in ("MEMORY", "Aria") and not small:
+        changes.pop()  # no time, or a late one: only the number of rows
+    changes += ["DELETE FROM t WHERE i = 2", "TRUNCATE t"]
+    for change in changes:
+        database.run(change)
+        after = marks(source)
+        assert {name for name in after if after[name] != before[name]} == {"t", "v", "w"}, change
+        before = after
+    source.close()
+
+
+def test_marks_of_a_small_table_depend_on_its_rows_alone(database: TestDatabase) -> None:
+    database.run("CREATE TABLE t (i int)", "INSERT INTO t VALUES (1), (2)")
+    source = source_of(database)
+    before = source.marks()
+    database.run("INSERT INTO t VALUES (3)", "DELETE FROM t WHERE i = 3", "ANALYZE TABLE t")
+    database.run("FLUSH TABLES t")
+    assert source.marks() == before
+
+
+def test_marks_see_a_commit_not_what_was_written_before_it(
+    database: TestDatabase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mysql_marks, "_SMALL", ())
+    database.run("CREATE TABLE t (i int)", "INSERT INTO t VALUES (1)")
+    source = source_of(database)
+    time.sleep(1.1)  # the transaction begins in another second than the one before
+    with database.connect() as connection, connection.cursor() as cursor:
+        cursor.execute("START TRANSACTION")
+        cursor.execute("INSERT INTO t VALUES (2)")
+        before = marks(source)
+        assert marks(source) == before
+        connection.commit()
+    assert marks(source) != before
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "ALTER TABLE t ADD COLUMN x int",
+        "ALTER TABLE t MODIFY i bigint",
+        "ALTER TABLE t RENAME COLUMN i TO j",
+        "ALTER TABLE t COMMENT 'new'",
+        "ALTER TABLE t ADD PRIMARY KEY (i)",
+        "ALTER TABLE t MODIFY i int COMMENT 'new'",
+        "ALTER TABLE t ADD FOREIGN KEY (i) REFERENCES k (i)",
+    ],
+)
+def test_marks_follow_definitions(database: TestDatabase, change: str) -> None:
+    database.run("CREATE TABLE k (i int PRIMARY KEY)", "CREATE TABLE t (i int)")
+    source = source_of(database)
+    before = marks(source)
+    database.run(change)
+    after = marks(source)
+    assert {name for name in after if after[name] != before[name]} == {"t"}
+
+
+def test_marks_of_views(database: TestDatabase, other: TestDatabase) -> None:
+    database.run("CREATE TABLE k (i int)")
+    other.run("CREATE TABLE t (i int)", "CREATE TABLE n (i int)")
+    database.run(
+        f"CREATE VIEW v AS SELECT i FROM {other.name}.t",
+        "CREATE VIEW w AS SELECT i FROM k",
+    )
+    source = source_of(database)
+    before = marks(source)
+    assert set(before) == {"k", "v", "w"}
+    other.run("INSERT INTO n VALUES (1)")
+    assert marks(source) == before
+    other.run("INSERT INTO t VALUES (1)")
+    after = marks(source)
+    assert {name for name in after if after[name] != before[name]} == {"v"}
+    database.run(f"CREATE OR REPLACE VIEW v AS SELECT i + 1 AS i FROM {other.name}.t")
+    last = marks(source)
+    assert {name for name in last if last[name] != after[name]} == {"v"}
+    with user(database, f"GRANT SELECT ON {database.name}.*") as url:
+        # The definition may not be seen: any table may be read by the view.
+        blind = source_of(database, url=url)
+        before = marks(blind)
+        database.run("INSERT INTO k VALUES (1)")
+        assert all(mark != before[name] for name, mark in marks(blind).items())
+        blind.close()
+
+
+def test_dropped_and_new_tables_show(database: TestDatabase) -> None:
+    database.run("CREATE TABLE t (i int)", "CREATE TABLE k (i int)")
+    source = source_of(database)
+    stamp = source.stamp()
+    database.run("DROP TABLE t")
+    assert set(marks(source)) == {"k"}
+    assert source.stamp() != stamp
+
+
+def test_only_functions_that_compute(database: TestDatabase, other: TestDatabase) -> None:
+    kinds = {
+        "pure": "DETERMINISTIC NO SQL SQL SECURITY INVOKER",
+        "Reads": "DETERMINISTIC READS SQL DATA SQL SECURITY INVOKER",
+        "definer": "DETERMINISTIC NO SQL",
+        "writes": "DETERMINISTIC MODIFIES SQL DATA SQL SECURITY INVOKER",
+        "moody": "NOT DETERMINISTIC NO SQL SQL SECURITY INVOKER",
+        "sleep": "DETERMINISTIC NO SQL SQL SECURITY INVOKER",
+        "benchmark": "DETERMINISTIC NO SQL SQL SECURITY INVOKER",
+    }
+    for name, kind in kinds.items():
+        database.run(f"CREATE FUNCTION `{name}` (x int) RETURNS int {kind} RETURN x")
+    other.run(f"CREATE FUNCTION far (x int) RETURNS int {kinds['pure']} RETURN x")
+    database.run("CREATE TABLE t (i int)")
+    found = source_of(database).functions()
+    mine = {name for name in found if "." not in name}
+    assert mine == {"pure", "reads"}
+    assert f"{other.name}.far" in found
+    assert f"{database.name}.pure" in found
+
+
+def test_many_tables_take_few_queries(
+    database: TestDatabase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import pymysql.connections
+
+    sent: list[Any] = []
+    original = pymysql.connections.Connection.query
+
+    def count(self: Any, sql: Any, unbuffered: bool = False) -> Any:
+        sent.append(sql)
+        return original(self, sql, unbuffered)
+
+    database.run(*(f"CREATE TABLE t{i} (i int PRIMARY KEY)" for i in range(60)))
+    source = source_of(database)
+    source.functions()  # connected
+    monkeypatch.setattr(pymysql.connections.Connection, "query", count)
+    assert len(source.reflect()) == 60
+    assert len(sent) < 12
+    started = time.monotonic()
+    assert len(source.marks()) == 60
+    assert time.monotonic() - started < 5
+
+
+def test_no_password_in_an_error(database: TestDatabase) -> None:
+    with user(database) as url:
+        wrong = url.replace("s3cret", "wr0ng")
+        source = source_of(database, url=wrong)
+        with pytest.raises(SourceUnreadable, match="does not let us in") as caught:
+            source.reflect()
+        assert "wr0ng" not in f"{caught.value} {caught.value.hint} {source!r}"
+        denied = source_of(database, url=url)
+        with pytest.raises(DbragError) as refused:
+            denied.reflect()
+        assert "s3cret" not in f"{refused.value} {refused.value.hint} {denied!r}"
