@@ -242,7 +242,7 @@ class TestBudget:
         build.estimate = {f"t{i:02}": 3 for i in range(2, 12)} | {"t00": 503, "t01": 503}
         report = build()
         assert report.rows_indexed == 130
-        assert report.reason == "2 of 12 tables sampled"
+        assert report.reason == "2 of 12 tables sampled: 130 of 1,036 rows are searchable"
         tables = build.tables()
         assert [tables[f"t{i:02}"].rows_read for i in range(12)] == [50, 50, *[3] * 10]
         assert tables["t00"].row_count == 503

@@ -15,10 +15,12 @@ from typing import TYPE_CHECKING, Any
 from dbrag.catalog.whole import of_whole
 from dbrag.errors import ExecutionError, LimitReached, SourceBusy, UnknownName
 from dbrag.execution.limits import within
+from dbrag.sources.base import PartSource
 from dbrag.sources.statements import (
     HIDDEN,
     LONG_BLOB_BYTES,
     LONG_TEXT_CHARACTERS,
+    MUCH_LARGER,
     count_rows,
     form_of,
     key_range,
@@ -137,6 +139,8 @@ class _Reading:
             return self._read(left, as_text=True)
 
     def _read(self, seconds: float, *, as_text: bool) -> bool:
+        if not as_text and self._read_part(seconds):
+            return False
         with self.source.session(seconds) as session:
 
             def work() -> bool:
@@ -156,6 +160,27 @@ class _Reading:
             except LimitReached as error:
                 log.info("%s: %d rows of it count", error.message, len(self.rows))
                 return False
+
+    def _read_part(self, seconds: float) -> bool:
+        """Read from all over the table where the source itself can do that; True if so."""
+        source, table, limit = self.source, self.table, self.limit
+        if not isinstance(source, PartSource) or (table.estimate or 0) <= MUCH_LARGER * limit:
+            return False
+        with source.part_session(table, limit) as session:
+            if session is None:
+                return False
+            part = session
+            statement = select_rows(table, limit, source.dialect)
+            try:
+                within(
+                    part,
+                    lambda: self._fetch(part, statement),
+                    seconds,
+                    doing=f"reading {table.ref}",
+                )
+            except LimitReached as error:
+                log.info("%s: %d rows of it count", error.message, len(self.rows))
+        return bool(self.rows)
 
     def _sample(self, session: Session, as_text: bool) -> str | None:
         """The statement that reads rows from all over the table, if there is one."""

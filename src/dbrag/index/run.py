@@ -239,8 +239,11 @@ def built(entry: SourceEntry, tables_read: int) -> SourceReport:
     if tables_read < entry.tables - len(entry.unread):
         notes.append(f"{tables_read:,} of {entry.tables:,} tables read")
     sampled = len(entry.sampled) - len(entry.unread)
-    if sampled and entry.tables > 1:
-        notes.append(f"{sampled:,} of {entry.tables:,} tables sampled")
+    if sampled:
+        notes.append(
+            f"{sampled:,} of {entry.tables:,} tables sampled: "
+            f"{entry.rows_indexed:,} of {entry.rows:,} rows are searchable"
+        )
     if entry.unread:
         notes.append(
             f"{len(entry.unread):,} tables known by their columns only: "

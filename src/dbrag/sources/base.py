@@ -53,6 +53,21 @@ class Session(Protocol):
 
 
 @runtime_checkable
+class PartSource(Protocol):
+    """A source that can show a part of a table as if it were the whole."""
+
+    def part_session(self, table: Table, rows: int) -> AbstractContextManager[Session | None]:
+        """A session that sees at most so many rows of ``table``, from all over it.
+
+        None where it has no better way than its SQL offers.
+
+        Raises:
+            SourceError: it cannot be opened or read.
+        """
+        ...
+
+
+@runtime_checkable
 class Source(Protocol):
     """A database or a folder of files under one name."""
 

@@ -13,6 +13,7 @@ import logging
 import re
 import unicodedata
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -209,6 +210,14 @@ class Redacted:
             SourceError: it cannot be opened.
         """
         return self._source.session(timeout_s)
+
+    def part_session(self, table: Table, rows: int) -> AbstractContextManager[Session | None]:
+        """A session of the source that sees a part of a table, where it can do that."""
+        from dbrag.sources.base import PartSource
+
+        if isinstance(self._source, PartSource):
+            return self._source.part_session(table, rows)
+        return nullcontext()
 
     def scan(self, table: Table, limit: int) -> AbstractContextManager[Iterator[tuple[Any, ...]]]:
         """At most ``limit`` rows of a table of ``reflect``, with the columns that it has there."""

@@ -142,6 +142,22 @@ class FilesSource:
         Raises:
             SourceError: the source is closed.
         """
+        with self._session({}) as session:
+            yield session
+
+    @contextmanager
+    def part_session(self, table: Table, rows: int) -> Iterator[Session | None]:
+        """A session that sees at most so many rows of a table, from all over its files.
+
+        Raises:
+            SourceError: the source is closed, or a file cannot be read.
+        """
+        with self._session({table.ref.name.casefold(): rows}) as session:
+            yield session
+
+    @contextmanager
+    def _session(self, parts: Mapping[str, int]) -> Iterator[Session]:
+        """A session; of the tables in ``parts`` it sees only so many rows."""
         registered: dict[str, ParquetTable] = {}
 
         def prepare(parsed: ParsedSelect) -> None:
@@ -151,7 +167,13 @@ class FilesSource:
                     continue
                 parquet = self._parquet(key)
                 if registered.get(key) is not parquet:
-                    parquet.register(cursor)
+                    try:
+                        parquet.register(cursor, parts.get(key))
+                    except (OSError, ValueError) as error:
+                        place, reason = parquet.table.path, " ".join(str(error).split())[:200]
+                        raise SourceUnreadable(
+                            f"cannot read {place!r}: {reason}", "check the file"
+                        ) from error
                     registered[key] = parquet
 
         def check() -> None:
@@ -248,6 +270,7 @@ class FilesSource:
                 for row, comment in zip(described, comments, strict=True)
             ),
             comment="; ".join(left_out),
+            row_count=parquet.rows,
             estimate=parquet.rows,
             notes=(*file.guessed, *file.warnings),
         )

@@ -13,6 +13,7 @@ from dbrag.errors import SourceBusy, SourceError, SourceNotFound, SourceUnreadab
 from dbrag.sources.base import ColumnStatistics
 from dbrag.sources.duck.arrowtypes import Reading, reading
 from dbrag.sources.duck.engine import quoted
+from dbrag.sources.duck.part import rows_from_all_over
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -58,20 +59,27 @@ class ParquetTable:
             del self._partitions[name]
         self._dataset: ds.Dataset | None = None
 
-    def register(self, cursor: DuckDBPyConnection) -> None:
+    def register(self, cursor: DuckDBPyConnection, part_rows: int | None = None) -> None:
         """Let the cursor read the table under its name.
+
+        Args:
+            part_rows: only so many rows, from all over it.
 
         Raises:
             duckdb.Error: DuckDB cannot read it.
+            OSError, ValueError: with ``part_rows``, a file cannot be read.
         """
         if self._dataset is None:
             self._dataset = self._open()
+        data: Any = self._dataset
+        if part_rows is not None:
+            data = rows_from_all_over(self._dataset, part_rows)
         name = self.table.name
         derived = {n: one.sql for n, one in self.readings.items() if one.sql}
         if not derived:
-            cursor.register(name, self._dataset)
+            cursor.register(name, data)
             return
-        cursor.register(_HIDDEN + name, self._dataset)
+        cursor.register(_HIDDEN + name, data)
         changed = ", ".join(f"{sql} AS {quoted(column)}" for column, sql in derived.items())
         cursor.execute(
             f"CREATE OR REPLACE TEMP VIEW {quoted(name)} AS "

@@ -124,6 +124,16 @@ class DataFiles:
             yield session
 
     @contextmanager
+    def part_session(self, table: Table, rows: int) -> Iterator[Session | None]:
+        """A session that sees at most so many rows of a table, from all over it.
+
+        Raises:
+            SourceError: as ``stamp``.
+        """
+        with self._engine().part_session(table, rows) as session:
+            yield session
+
+    @contextmanager
     def scan(self, table: Table, limit: int) -> Iterator[Iterator[tuple[Any, ...]]]:
         """At most ``limit`` rows of a table, columns as in ``table``.
 
