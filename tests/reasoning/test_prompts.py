@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import sqlglot
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dbrag.reasoning import prompts
 from dbrag.reasoning.prompts import identifier, literal, program_prompt, table_lines
 from dbrag.types import Column, ForeignKey, Table, TableRef, ValueMatch
 
@@ -93,3 +95,78 @@ def test_a_wide_table_shows_keys_and_what_the_question_says() -> None:
     assert "blood_pressure" in text
     assert "id PRIMARY KEY" in text
     assert "442 more columns" in text
+
+
+def test_each_dialect_writes_names_its_own_way() -> None:
+    assert identifier("userName", "postgres") == '"userName"'
+    assert identifier("user_name", "postgres") == "user_name"
+    assert identifier("userName", "mysql") == "userName"
+    assert identifier("user name", "mysql") == "`user name`"
+    assert identifier("a`b", "mysql") == "`a``b`"
+    assert identifier("user", "postgres") == '"user"'
+    assert identifier("groups", "mysql") == "`groups`"
+    assert identifier("userName", "duckdb") == "userName"
+    assert identifier("name", "snowflake") == '"name"'
+    assert identifier("a]b", "tsql") == "[a]]b]"
+    for dialect in prompts.ENGINE_NAMES:
+        for name in ("order", 'q"q', "b`b", "NAME", "größe"):
+            column = sqlglot.parse_one(
+                f"SELECT {identifier(name, dialect)} FROM t", dialect=dialect
+            ).expressions[0]
+            assert column.name == name, dialect
+
+
+@given(st.text(max_size=60), st.sampled_from(sorted(prompts.ENGINE_NAMES)))
+def test_literals_end_where_the_dialect_ends_them(text: str, dialect: str) -> None:
+    tree = sqlglot.parse_one(f"SELECT {literal(text, dialect)} AS x", dialect=dialect)
+    assert isinstance(tree.expressions[0].this, sqlglot.exp.Literal)
+    assert len(tree.expressions) == 1
+
+
+def table(schema: str | None, name: str) -> Table:
+    return Table(
+        TableRef("db", schema, name), (Column("storeId", "bigint"),), sample_rows=(("1",),)
+    )
+
+
+def test_schemas_are_written_where_they_must_be() -> None:
+    def names(dialect: str, *tables: Table) -> list[str]:
+        matches = {t.ref: (ValueMatch("storeId", "1"),) for t in tables}
+        text = program_prompt("q?", tables, dialect=dialect, matches=matches).text()
+        values = text.partition("Values in the data: ")[2].split("\n")[0]
+        return [*re.findall(r"CREATE TABLE (.+) \(", text), values]
+
+    one, two = table("public", "stores"), table("Sales", "stores")
+    assert names("postgres", one) == ["stores", "stores.\"storeId\" = '1'"]
+    assert names("postgres", one, two)[:2] == ['"Sales".stores', "public.stores"]
+    assert names("postgres", two)[-1] == '"Sales".stores."storeId" = \'1\''
+    assert names("duckdb", table("main", "stores"))[0] == "stores"
+    assert names("mysql", table("shop", "stores"))[0] == "shop.stores"
+
+
+def test_the_prompt_of_servers(snapshot: SnapshotAssertion) -> None:
+    sales = table("sales", "Order Lines")
+    stores = Table(
+        TableRef("db", "public", "stores"),
+        (Column("id", "uuid"), Column("opened", "timestamp with time zone")),
+        primary_key=("id",),
+        row_count=0,
+    )
+    for dialect in ("postgres", "mysql", "duckdb"):
+        prompt = program_prompt("How many?", [sales, stores], dialect=dialect, matches={})
+        assert prompt.text() == snapshot(name=dialect)
+
+
+def test_many_wide_tables_stay_within_the_budget() -> None:
+    wide = [
+        Table(
+            TableRef("s", None, f"t{n}"),
+            tuple(Column(f"{'c' * 100}{i}", "TEXT", comment="x" * 500) for i in range(300)),
+            sample_rows=(tuple("y" * 500 for _ in range(300)),),
+        )
+        for n in range(8)
+    ]
+    prompt = program_prompt("q?", wide, dialect="sqlite", matches={})
+    assert len(prompt.context) <= prompts.MAX_CONTEXT_CHARS
+    for t in wide:
+        assert f"CREATE TABLE {t.ref.name} (" in prompt.context

@@ -18,13 +18,13 @@ from dbrag.errors import DbragError, ExecutionError, LimitReached, PromptTooLong
 from dbrag.execution import guard
 from dbrag.execution.run import run
 from dbrag.models.base import ChatModel, Prompt, Reply
-from dbrag.reasoning import prompts, repair
+from dbrag.reasoning import names, prompts, repair
 from dbrag.reasoning.missing_join import add_missing_joins
 from dbrag.reasoning.program import compose, parse_reply, split
 from dbrag.reasoning.vote import is_hollow
 from dbrag.settings import Settings
 from dbrag.sources.base import Source
-from dbrag.types import Execution, Program, Table, TableRef
+from dbrag.types import Execution, Program, Step, Table, TableRef
 
 MAX_PROGRAM_TOKENS = 300
 
@@ -133,14 +133,14 @@ class Workshop:
             if reply.finish == "length":
                 raise ExecutionError(f"the statement is longer than {MAX_PROGRAM_TOKENS} tokens")
             steps = parse_reply(reply.text, self.source.dialect)
-            admitted, changes = self._admit(compose(steps, self.source.dialect))
+            admitted, changes = self._admit(self._composed(steps, tables))
             program = Program(
                 steps=split(admitted.sql, self.source.dialect),
                 sql=admitted.sql,
                 dialect=self.source.dialect,
                 tables=admitted.tables,
             )
-            execution = None if self.dry_run else self._run(admitted.sql)
+            execution = None if self.dry_run else self._run(admitted.sql, admitted.tables)
         except DbragError as error:
             return Attempt(tables, program, None, error, changes, logprob=reply.logprob)
         return Attempt(
@@ -152,6 +152,12 @@ class Workshop:
             logprob=reply.logprob,
             ordered=admitted.ordered,
         )
+
+    def _composed(self, steps: tuple[Step, ...], tables: tuple[TableRef, ...]) -> str:
+        """One statement, with the real names of what the prompt had to show otherwise."""
+        sql = compose(steps, self.source.dialect)
+        seen = [table for table in self.tables if table.ref in tables]
+        return names.restore_names(sql, seen, self.source.dialect)
 
     def _admit(self, sql: str) -> tuple[guard.Admitted, tuple[str, ...]]:
         dialect = self.source.dialect
@@ -182,13 +188,14 @@ class Workshop:
             return names
         return repair.Mended(joined.sql, (names.changes if names else ()) + joined.changes)
 
-    def _run(self, sql: str) -> Execution:
+    def _run(self, sql: str, tables: tuple[TableRef, ...]) -> Execution:
         execution = run(
             self.source,
             sql,
             timeout_s=self.settings.timeout_s,
             max_rows=self.settings.max_result_rows,
             max_mb=self.settings.max_result_mb,
+            tables=tables,
         )
         self.usage.execute_s += execution.seconds
         return execution

@@ -8,7 +8,7 @@ from decimal import Decimal
 from dbrag.reasoning.attempt import Attempt
 from dbrag.reasoning.select import Selection
 from dbrag.types import AnswerWarning, Catalog, Execution, TableRef
-from dbrag.values import json_value
+from dbrag.values import text_value
 
 MAX_TEXT_CHARS = 300
 
@@ -42,11 +42,13 @@ def _result_text(execution: Execution) -> str:
 def _shown(value: object) -> str:
     if value is None:
         return "NULL"
-    if isinstance(value, float | Decimal):
+    if isinstance(value, float):
         return f"{value:,}"
+    if isinstance(value, Decimal):
+        return f"{value:,f}" if value.is_finite() and abs(value.adjusted()) < 100 else str(value)
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
-    return str(json_value(value))
+    return text_value(value)
 
 
 def _cut(text: str) -> str:
