@@ -82,10 +82,8 @@ def open_connection(url: str) -> Any:
     if parsed.get_backend_name() == "postgresql":
         import psycopg
 
-        plain = parsed.set(drivername="postgresql")
-        return psycopg.connect(
-            plain.render_as_string(hide_password=False), autocommit=True, connect_timeout=5
-        )
+        arguments = parsed.translate_connect_args(username="user", database="dbname")
+        return psycopg.connect(**{**parsed.query, **arguments}, autocommit=True, connect_timeout=5)
     import pymysql
 
     return pymysql.connect(
