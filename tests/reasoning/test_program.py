@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbrag.errors import ExecutionError
+from dbrag.errors import ExecutionError, Refused
+from dbrag.execution.guard import admit
 from dbrag.reasoning.program import compose, parse_reply, split
 from dbrag.types import Step
 
@@ -106,3 +107,42 @@ def test_a_text_literal_comes_through_unchanged(value: str) -> None:
     steps = parse_reply(f"WITH a AS ({sql}) SELECT v FROM a", "sqlite")
     row = sqlite3.connect(":memory:").execute(compose(steps, "sqlite")).fetchone()
     assert row == (value,)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "SELECT 1; DROP TABLE t",
+        "SELECT 1;\nDELETE FROM t;",
+        "```sql\nSELECT 1;\nUPDATE t SET a = 1\n```",
+        "CREATE TABLE x AS SELECT 1",
+        "CREATE TEMP TABLE x AS\nSELECT 1",
+        "INSERT INTO t\nSELECT * FROM t",
+        "COPY (SELECT 1) TO 'x'",
+        "EXPLAIN ANALYZE\nSELECT 1",
+        "SET x = 1;\nSELECT 1",
+    ],
+)
+def test_a_query_is_not_cut_out_of_something_that_writes(reply: str) -> None:
+    (step,) = parse_reply(reply, "sqlite")
+    first = reply.removeprefix("```sql\n").split()[0]
+    assert step.sql.startswith(first)
+    with pytest.raises((ExecutionError, Refused)):
+        admit(step.sql, "sqlite", [])
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "SELECT a FROM t; This updates nothing.",
+        "SELECT a FROM t;\n\nUpdate the filter if the city differs.",
+        "Create a list of names:\nSELECT a FROM t",
+        "To drop duplicates:\nSELECT a FROM t;\nSELECT a FROM t;",
+        "Set the filter first.\nSELECT a FROM t",
+        "Create a new table of names:\nSELECT a FROM t",
+        "Grant applications:\nSELECT a FROM t; Vacuum cleaners are left out.",
+    ],
+)
+def test_words_around_a_query_do_no_harm(reply: str) -> None:
+    (step,) = parse_reply(reply, "sqlite")
+    assert step.sql == "SELECT a FROM t"

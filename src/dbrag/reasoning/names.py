@@ -95,9 +95,10 @@ def literal(value: str, dialect: str = "sqlite") -> str:
 
 
 def _harmless(name: str) -> str:
-    if len(name) <= MAX_NAME_CHARS and is_plain(name):
+    if len(name) <= MAX_NAME_CHARS and "`" not in name and is_plain(name):
         return name
-    return one_line(name, MAX_NAME_CHARS).strip() or "_"
+    # A backtick of a name would be doubled, and three of them open a fence.
+    return one_line(name, MAX_NAME_CHARS).replace("`", "'").strip() or "_"
 
 
 def _shown_otherwise(tables: Sequence[Table]) -> dict[str, str]:

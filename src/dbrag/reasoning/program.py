@@ -21,6 +21,20 @@ LAST_STEP = "answer"
 _FENCE = re.compile(r"```[a-zA-Z]*[ \t]*\n?(.*?)(?:```|\Z)", re.DOTALL)
 _LINE_START = re.compile(r"(?im)^[ \t(]*(?:select|with)\b")
 _ANYWHERE = re.compile(r"(?i)\b(?:select|with)\b")
+_WRITES = re.compile(
+    r"(?im)^[ \t(]*(?:"
+    r"(?:drop|truncate|alter|create(?:\s+or\s+replace)?)\s+"
+    r"(?:(?:temp|temporary|unique|materialized|external|unlogged|virtual|user)\s+)*"
+    r"(?:table|view|index|schema|database|trigger|function|role|sequence|extension|macro)\b"
+    r"|delete\s+from\b|(?:insert(?:\s+or\s+\w+)?|replace|merge)\s+into\b|update\s+\S+\s+set\b"
+    r"|(?:grant|revoke)\s[^\n]*\b(?:to|from|on)\b|copy\s+\S+\s+(?:to|from)\b|copy\s*\("
+    r"|attach\s+(?:database\b|')|pragma\s+\w|vacuum\s*(?:;|\Z|into\b|full\b|analyze\b)"
+    r"|call\s+\w+\s*\(|exec\s*\(|exec\s+\w|execute\s+immediate\b|load\s+(?:data\b|')"
+    r"|do\s+\$|lock\s+tables?\b|set\s+\S+\s*="
+    r"|explain\s+(?:analyze|verbose|query|select|with|delete|insert|update|\()"
+    r")"
+)
+"""The start of a statement that is no query, at the start of a line."""
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
 
@@ -28,7 +42,8 @@ def parse_reply(text: str, dialect: str) -> tuple[Step, ...]:
     """The steps in a model's reply: plain SQL, fenced SQL, or ``{"steps": [{name, sql}]}``.
 
     Top-level CTEs become steps of their own. Nothing is cut out of the middle of a
-    statement: text before the first SELECT or WITH and after its end is dropped.
+    statement: text before the first SELECT or WITH and after its end is dropped, unless it
+    is another statement that does more than read: then all of it goes to the guard.
 
     Raises:
         ExecutionError: there is no statement in the reply.
@@ -138,6 +153,8 @@ def _statement(text: str, dialect: str) -> str:
     if found is None:
         shown = " ".join(text.split())[:120]
         raise ExecutionError(f"the model wrote no SQL but {shown!r}")
+    if _WRITES.search(body[: found.start()]):
+        return body.strip()  # a query within something else: the guard refuses the whole
     return _until_semicolon(body[found.start() :].strip(), dialect)
 
 
@@ -149,6 +166,8 @@ def _until_semicolon(text: str, dialect: str) -> str:
         return text
     for token in tokens:
         if token.token_type == sqlglot.TokenType.SEMICOLON:
+            if _WRITES.search(text[token.end + 1 :]):
+                return text  # several statements: the guard refuses them
             return text[: token.start].strip()
     parts = re.split(r"\n\s*\n", text)
     for n in range(len(parts), 0, -1):
