@@ -20,6 +20,7 @@ from dbrag.sources.servers.url import (
     parse_url,
     secrets_of,
     without_password,
+    without_secrets,
 )
 
 SHOWN = {
@@ -142,3 +143,9 @@ def test_opening_connects_to_nothing() -> None:
     assert repr(source) == "ServerSource('shop', 'postgresql://ann@no.such.host:5432/shop')"
     assert "s3cret" not in repr(vars(source)["_location"])
     source.close()
+
+
+def test_secrets_are_replaced() -> None:
+    secrets = frozenset({"long.secret", "ab"})
+    text = "password long.secret, 'ab', about abba"
+    assert without_secrets(text, secrets) == "password ***, '***', about abba"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Any
 
 from dbrag.sources.base import ColumnStatistics
@@ -13,14 +14,18 @@ if TYPE_CHECKING:
 
     from dbrag.types import Table
 
+log = logging.getLogger(__name__)
+
 OfSchema = dict[str, dict[str, tuple[Any, ...]]]
 """By table and column: n_distinct, null_frac, values, their shares, bounds of the histogram."""
 
+_MOST = 20
+
 # A parent's row for itself and its children ("inherited") is the one that a SELECT sees.
-_QUERY = """
+_QUERY = f"""
 SELECT DISTINCT ON (tablename, attname)
     tablename, attname, n_distinct, null_frac,
-    most_common_vals::text::text[], most_common_freqs::float8[],
+    (most_common_vals::text::text[])[1:{_MOST}], (most_common_freqs::float8[])[1:{_MOST}],
     (histogram_bounds::text::text[])[1],
     (histogram_bounds::text::text[])[array_upper(histogram_bounds::text::text[], 1)]
 FROM pg_catalog.pg_stats
@@ -31,8 +36,17 @@ ORDER BY tablename, attname, inherited DESC
 
 def of_schema(raw: Connection[Any], schema: str) -> OfSchema:
     """The statistics of all columns of a schema, in one query."""
+    from psycopg import DataError
+
     found: OfSchema = {}
-    for table, column, *facts in raw.execute(_QUERY, (schema,)):
+    try:
+        rows = raw.execute(_QUERY, (schema,)).fetchall()
+    except DataError as error:
+        # Values of a type whose text does not read as a list: a profile can do without.
+        # Its message may show values.
+        log.info("statistics of schema %r cannot be read: %s", schema, type(error).__name__)
+        return found
+    for table, column, *facts in rows:
         found.setdefault(table, {})[column] = tuple(facts)
     return found
 

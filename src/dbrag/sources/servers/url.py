@@ -16,6 +16,7 @@ SECRET = re.compile(
 )
 """Query parameters whose value is never shown; ``passfile`` is a path."""
 
+_LONG_ENOUGH = 4
 _ODBC = "odbc_connect"
 _PREFIXES = {"postgres": "postgresql"}
 _PORTS = {"postgresql": 5432, "mysql": 3306, "mariadb": 3306}
@@ -37,11 +38,9 @@ def parse_url(place: str) -> URL:
         url = make_url(f"{scheme}://{rest}")
     except Exception:
         # The cause would show the URL.
-        raise UsageError(
-            f"the URL {scheme + '://…'!r} cannot be read",
-            "write dialect://user@host:port/database; in user and password, @ is %40, / is %2F, "
-            ": is %3A (or give the password with password_env)",
-        ) from None
+        raise _unreadable(scheme) from None
+    if "@" in (url.host or ""):
+        raise _unreadable(scheme)  # the rest of a password with an @ in it
     password = url.query.get("password")
     if isinstance(password, str):
         url = url.difference_update_query(["password"])
@@ -50,6 +49,14 @@ def parse_url(place: str) -> URL:
     if isinstance(user, str) and not url.username:
         url = url.difference_update_query(["user"]).set(username=user)
     return _with_port(url)
+
+
+def _unreadable(scheme: str) -> UsageError:
+    return UsageError(
+        f"the URL {scheme + '://…'!r} cannot be read",
+        "write dialect://user@host:port/database; in user and password, @ is %40, / is %2F, "
+        ": is %3A (or give the password with password_env)",
+    )
 
 
 def location_of(url: URL) -> str:
@@ -90,7 +97,10 @@ def secrets_of(url: URL) -> frozenset[str]:
 def without_secrets(text: str, secrets: frozenset[str]) -> str:
     """``text`` with every secret in it as ``***``."""
     for secret in sorted(secrets, key=len, reverse=True):
-        text = text.replace(secret, "***")
+        # A short one may be a part of any word.
+        alone = len(secret) < _LONG_ENOUGH
+        pattern = rf"(?<!\w){re.escape(secret)}(?!\w)" if alone else re.escape(secret)
+        text = re.sub(pattern, "***", text)
     return text
 
 
