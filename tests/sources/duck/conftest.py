@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from dbrag.sources.base import Source
+    from dbrag.sources.base import Session, Source
 
 OPTIONS = OpenOptions(memory_mb=256, threads=2)
 
@@ -101,3 +101,11 @@ def rows(source: Source, sql: str) -> list[tuple[Any, ...]]:
         while batch := session.fetch(100):
             found += batch
         return found
+
+
+def drain(session: Session, sql: str | None = None) -> None:
+    """Run a statement, or what is left of the one that runs, to its end."""
+    if sql is not None:
+        session.execute(sql)
+    while session.fetch(10_000):
+        pass

@@ -132,9 +132,7 @@ def test_any_text_is_read_or_refused(text: str) -> None:
 
 
 @settings(max_examples=100, deadline=None)
-@given(
-    st.lists(st.sampled_from(" ".join(HONEST + HOSTILE[:34]).split()), min_size=1, max_size=25)
-)
+@given(st.lists(st.sampled_from(" ".join(HONEST + HOSTILE[:34]).split()), min_size=1, max_size=25))
 def test_any_words_are_read_or_refused(words: list[str]) -> None:
     try:
         parse_select(" ".join(words))

@@ -51,9 +51,7 @@ VALUES: dict[str, Any] = {
     "TIME '01:02:03.000004'": time(1, 2, 3, 4),
     "TIME '24:00:00'": "24:00:00",
     "TIME_NS '01:02:03.123456789'": "01:02:03.123456789",
-    "TIMETZ '01:02:03+05:30'": time(
-        1, 2, 3, tzinfo=timezone(timedelta(hours=5, minutes=30))
-    ),
+    "TIMETZ '01:02:03+05:30'": time(1, 2, 3, tzinfo=timezone(timedelta(hours=5, minutes=30))),
     "INTERVAL '1 month 2 days 3.5 seconds'": "1 month 2 days 00:00:03.5",
     "INTERVAL '30 days'": "30 days",
     "'1010'::BIT": "1010",
@@ -106,7 +104,9 @@ def test_no_type_of_duckdb_fails_or_is_lost(database: Callable[..., Any]) -> Non
 
 def test_duplicate_names_and_order_are_kept(database: Callable[..., Any]) -> None:
     source = database("CREATE TABLE t AS SELECT 1 AS a")
-    sql = "SELECT i AS a, DATE '2020-01-01' AS a, i AS A FROM range(3) r(i) ORDER BY 1 DESC LIMIT 2;"
+    sql = (
+        "SELECT i AS a, DATE '2020-01-01' AS a, i AS A FROM range(3) r(i) ORDER BY 1 DESC LIMIT 2;"
+    )
     with source.session() as session:
         assert session.execute(sql) == ["a", "a", "A"]
         assert [row[0] for row in session.fetch(5)] == [2, 1]

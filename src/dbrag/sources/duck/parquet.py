@@ -131,8 +131,13 @@ class ParquetTable:
         return ds.dataset(
             list(self.table.parquet),
             schema=pa.schema(fields + parts),
-            # The old 12-byte timestamps hold years that nanoseconds cannot.
-            format=ds.ParquetFileFormat(coerce_int96_timestamp_unit="us"),
+            format=ds.ParquetFileFormat(
+                # The old 12-byte timestamps hold years that nanoseconds cannot.
+                coerce_int96_timestamp_unit="us",
+                default_fragment_scan_options=ds.ParquetFragmentScanOptions(
+                    page_checksum_verification=True  # where there are checksums
+                ),
+            ),
             partitioning=partitioning,
             partition_base_dir=self.table.path if parts else None,
         )
