@@ -10,7 +10,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from dbrag.sources.files.dialect import Dialect, Record, UnclosedQuote, find_dialect, records
+from dbrag.sources.files.dialect import (
+    Dialect,
+    Record,
+    UnclosedQuote,
+    find_dialect,
+    is_strict,
+    records,
+)
 from dbrag.sources.files.header import filled, first_row, is_header
 from dbrag.sources.files.names import unique_column_names
 from dbrag.sources.files.raw import MAX_COLUMNS, RawTable
@@ -102,11 +109,13 @@ def find_layout(text: Text, options: FileOptions, ending: str) -> Layout:
     dialect = find_dialect(
         sample[skip:],
         complete=complete,
-        quotes=text.quotes,
+        quotes=bool(text.quotes),
         escapes=text.escapes,
         delimiter=delimiter,
         likely={".tsv": "\t", ".tab": "\t", ".psv": "|"}.get(ending, ","),
     )
+    if text.escapes and dialect.quote == '"' and not dialect.escape:
+        dialect = _with_escapes(text, dialect)
     found: list[Record] = []
     try:
         for record in records(sample[skip:], dialect, skip + 1):
@@ -117,6 +126,16 @@ def find_layout(text: Text, options: FileOptions, ending: str) -> Layout:
     if dialect.delimiter:
         found = [one for one in found if filled(one.cells) or len(one.cells) > 1] or found
     return _layout(dialect, found, options)
+
+
+def _with_escapes(text: Text, dialect: Dialect) -> Dialect:
+    """The dialect with escapes if the whole file is sound only with them."""
+    other = replace(dialect, escape=True)
+    with _lines(text) as lines:
+        if is_strict(lines, dialect):
+            return dialect
+    with _lines(text) as lines:
+        return other if is_strict(lines, other) else dialect
 
 
 def _layout(dialect: Dialect, found: list[Record], options: FileOptions) -> Layout:
@@ -149,6 +168,8 @@ def _read_fast(text: Text, raw: RawTable, layout: Layout) -> bool:
     import pyarrow as pa
 
     names = _column_names(layout, layout.width)
+    if layout.dialect.quote and text.quotes % 2:
+        return False  # one may never be closed, which Arrow does not tell
     if not layout.dialect.plain or not layout.dialect.delimiter or len(names) != layout.width:
         return False
     try:
@@ -184,7 +205,7 @@ def _arrow_reader(text: Text, layout: Layout) -> Any:
         parse_options=csv.ParseOptions(
             delimiter=layout.dialect.delimiter,
             quote_char=layout.dialect.quote or False,
-            newlines_in_values=text.quotes and bool(layout.dialect.quote),
+            newlines_in_values=bool(text.quotes and layout.dialect.quote),
         ),
         convert_options=csv.ConvertOptions(
             check_utf8=False,  # every byte was checked

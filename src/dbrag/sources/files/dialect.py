@@ -184,7 +184,7 @@ def find_dialect(
         likely: the delimiter that the name of the file promises.
     """
     best, best_score = Dialect(delimiter or "", '"' if quotes else ""), 0.0
-    for one in _variants(sample, quotes, escapes, delimiter):
+    for one in _variants(sample, complete, quotes, escapes, delimiter):
         score = _score(sample, one, complete, bool(delimiter))
         score += 0.01 * (one.delimiter == likely)
         if score > best_score + 1e-9:
@@ -192,8 +192,30 @@ def find_dialect(
     return best
 
 
+def is_strict(lines: Iterable[str], dialect: Dialect, *, complete: bool = True) -> bool:
+    """Whether a delimiter or the end of a line follows each quote that closes a cell.
+
+    Args:
+        complete: ``lines`` are all; otherwise the last cell may be open.
+    """
+    csv.field_size_limit(1 << 30)
+    reader = csv.reader(
+        lines,
+        delimiter=dialect.delimiter or "\x1f",
+        quotechar=dialect.quote,
+        escapechar="\\" if dialect.escape else None,
+        strict=True,
+    )
+    try:
+        for _ in reader:
+            pass
+    except csv.Error as error:
+        return not complete and "unexpected end" in str(error)
+    return True
+
+
 def _variants(
-    sample: list[str], quotes: bool, escapes: bool, delimiter: str | None
+    sample: list[str], complete: bool, quotes: bool, escapes: bool, delimiter: str | None
 ) -> Iterator[Dialect]:
     text = "".join(sample)
     for one in (delimiter,) if delimiter else DELIMITERS:
@@ -203,7 +225,7 @@ def _variants(
             yield Dialect(one)
             if f'{one} "' in text and one != " ":
                 yield Dialect(one, spaces=True)
-            if escapes:
+            if escapes and not is_strict(sample, Dialect(one), complete=complete):
                 yield Dialect(one, escape=True)
         yield Dialect(one, "")
         if not quotes and (f"'{one}'" in text):
@@ -249,7 +271,11 @@ def _good(cell: str, dialect: Dialect) -> float:
         return 1.0
     if text[:1] == '"' or (text[-1:] == '"' and text.count('"') == 1):
         return 0.3
-    if text.endswith("\\") or (text[:1] == "'" and text[-1:] == "'" and len(text) > 1):
+    if "\\" in text and '"' in text:
+        return 0.3
+    if "\n" in text and dialect.delimiter in text:
+        return 0.8
+    if text[:1] == "'" and text[-1:] == "'" and len(text) > 1:
         return 0.6
     others = [one for one in DELIMITERS if one != dialect.delimiter and one in text]
     return 0.9 if others == [","] else 0.7 if others else 1.0

@@ -38,14 +38,14 @@ class Text:
         path: the user's file where that is UTF-8, else a copy.
         encoding: what it was in.
         bom: bytes of a mark before the text.
-        quotes: it holds ``"``.
+        quotes: how many ``"`` it holds.
         escapes: it holds ``\\"``.
     """
 
     path: str
     encoding: str
     bom: int = 0
-    quotes: bool = False
+    quotes: int = 0
     escapes: bool = False
 
 
@@ -101,7 +101,8 @@ class _Seen:
     """One reading of the whole file."""
 
     def __init__(self) -> None:
-        self.quotes = self.escapes = False
+        self.quotes = 0
+        self.escapes = False
         self.sample = b""
         """Lines that are not ASCII."""
         self.bad_byte = 0
@@ -111,7 +112,7 @@ class _Seen:
         good, position, last = True, 0, b""
         with open(path, "rb") as file:
             while block := file.read(_BLOCK):
-                self.quotes = self.quotes or b'"' in block
+                self.quotes += block.count(b'"')
                 self.escapes = self.escapes or b'\\"' in last[-1:] + block
                 if good:
                     try:
@@ -183,7 +184,7 @@ _WESTERN = frozenset("äöüßÄÖÜéèêëáàâãåçíìîïñóòôõúùû
 
 def _recoded(path: str, target: Path, encoding: str, *, given: str = "") -> Text:
     decoder = codecs.getincrementaldecoder(encoding)("strict")
-    quotes = escapes = False
+    quotes, escapes = 0, False
     last = ""
     descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     try:
@@ -192,7 +193,7 @@ def _recoded(path: str, target: Path, encoding: str, *, given: str = "") -> Text
             while block != b"":
                 block = source.read(_BLOCK)
                 text = decoder.decode(block, final=not block)
-                quotes = quotes or '"' in text
+                quotes += text.count('"')
                 escapes = escapes or '\\"' in last[-1:] + text
                 last = text or last
                 file.write(text.encode("utf-8"))

@@ -192,7 +192,9 @@ def measure(values: Any, decimal: str, thousands: str, size: Size) -> None:
     whole = pc.if_else(has, point, length)
     size.scale = max(size.scale, int(pc.max(scale).as_py()))
     size.whole = max(size.whole, int(pc.max(whole).as_py()))
-    size.digits = max(size.digits, int(pc.max(pc.add(whole, scale)).as_py()))
+    zeros = pc.match_substring_regex(plain, r"^0\.").cast(pa.int32())
+    digits = pc.subtract(pc.add(whole, scale), zeros)
+    size.digits = max(size.digits, int(pc.max(digits).as_py()))
 
 
 def plain_numbers(values: Any, decimal: str, thousands: str) -> Any:

@@ -45,13 +45,22 @@ def first_row(rows: Sequence[Row]) -> int:
         cells = filled(row)
         if not cells or index == len(rows) - 1:
             continue
-        comment = (row[0] or "").lstrip().startswith("#") and cells < max(width, 2)
-        title = (width >= 3 and cells <= 0.4 * width) or (
-            width == 2 and cells == 1 and len(row) < 2
+        few = width == 2 and cells == 1 and len(row) < 2
+        title = few or (width >= 3 and cells <= 0.4 * width)
+        comment = (row[0] or "").lstrip().startswith("#") and (
+            cells < max(width, 2) or _names_follow(rows[index + 1 :])
         )
         if not comment and not title:
             return index
     return next((index for index, row in enumerate(rows) if filled(row)), 0)
+
+
+def _names_follow(rows: Sequence[Row]) -> bool:
+    """Whether the next row that is no comment certainly holds names."""
+    for index, row in enumerate(rows[:MAX_TITLES]):
+        if not (row[0] or "").lstrip().startswith("#"):
+            return _score(row, rows[index + 1 : index + 201]) > 0
+    return False
 
 
 def is_header(row: Row, body: Sequence[Row]) -> bool:
@@ -64,6 +73,17 @@ def is_header(row: Row, body: Sequence[Row]) -> bool:
     kinds = [kind_of(cell) for cell in row]
     if not body:
         return "number" not in kinds and "date" not in kinds
+    if score := _score(row, body):
+        return score > 0
+    names = [(cell or "").strip().casefold() for cell in row]
+    return len(set(names)) == len(names) and "number" not in kinds
+
+
+def _score(row: Row, body: Sequence[Row]) -> float:
+    """Above 0 where ``row`` holds names, below 0 where it holds values."""
+    if not body:
+        return 0.0
+    kinds = [kind_of(cell) for cell in row]
     score = 0.0
     sequence = _sequence(row) and _sequence(row) != _sequence(body[0])
     for place, kind in enumerate(kinds):
@@ -86,10 +106,7 @@ def is_header(row: Row, body: Sequence[Row]) -> bool:
             score += 0.5
         elif kind == common:
             score -= 1
-    if score:
-        return score > 0
-    names = [(cell or "").strip().casefold() for cell in row]
-    return bool(sequence) or (len(set(names)) == len(names) and "number" not in kinds)
+    return score or 0.1 * bool(sequence)
 
 
 def _odd_one(name: str, texts: Sequence[str]) -> float:

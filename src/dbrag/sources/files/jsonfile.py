@@ -298,7 +298,7 @@ def _filled(raw: RawTable, values: Iterator[Any], depth: int) -> RawTable:
         elif isinstance(value, list):
             for number, one in enumerate(value, 1):
                 row[f"column_{number}"] = _cell(one)
-        else:
+        elif value is not None:
             row["value"] = _cell(value)
         if cells.width > MAX_COLUMNS or (depth and len(names.nested) > _MAX_NESTED_COLUMNS):
             raise _TooWide

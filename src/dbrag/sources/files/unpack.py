@@ -99,7 +99,7 @@ def members(path: str, endings: frozenset[str]) -> list[zipfile.ZipInfo]:
         info
         for info in infos
         if not info.is_dir()
-        and not any(is_hidden(part) for part in info.filename.split("/"))
+        and not any(is_hidden(part) for part in info.filename.split("/") if part != "..")
         and split_name(info.filename)[1] in endings
         and not split_name(info.filename)[2]
     ]
