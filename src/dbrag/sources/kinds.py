@@ -27,7 +27,7 @@ def kind_of(path: str, *, named: bool = False) -> Kind | str:
     Args:
         named: the user named this very file: a ``.txt`` is then taken for data.
     """
-    from dbrag.sources.files.discover import is_data_file
+    from dbrag.sources.files.names import is_data_file
 
     try:
         status = os.stat(path)

@@ -109,9 +109,15 @@ def test_leftovers_of_killed_processes_are_removed(folder: Folder) -> None:
     assert not left.exists()
 
 
-def test_nothing_is_left_when_reading_fails(folder: Folder) -> None:
-    assert folder.reason("a.json", b'{"a": ')
-    assert files(folder.cache) == []
+def test_an_unreadable_file_is_not_read_again_until_it_changes(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reason = folder.reason("a.json", b'{"a": ')
+    assert [path.name for path in files(folder.cache)] == ["current.json"]
+    with monkeypatch.context() as patch:
+        patch.setattr(convert, "_tables", None)  # not called again
+        assert folder.reason("a.json") == reason
+    assert folder.read("a.json", b'{"a": 1}').rows == [(1,)]
 
 
 def test_a_file_that_changes_while_it_is_read(

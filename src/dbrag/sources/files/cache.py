@@ -54,12 +54,14 @@ class Entry:
     Attributes:
         folder: the generation's folder.
         skipped: parts of the file that are no tables: (name, reason).
+        failed: why the whole file cannot be read; it is not tried again until it changes.
     """
 
     mark: str
     folder: str
     tables: tuple[Converted, ...]
     skipped: tuple[tuple[str, str], ...] = ()
+    failed: str | None = None
 
 
 def mark_of(path: str, options: FileOptions | None = None) -> str:
@@ -90,12 +92,13 @@ def load(cache: Path, path: str, mark: str) -> Entry | None:
             for t in data["tables"]
         )
         skipped = tuple((name, reason) for name, reason in data["skipped"])
+        failed = data["failed"]
     except (OSError, ValueError, KeyError, TypeError):
         return None
     folder = home / mark
     if not all((folder / table.file).is_file() for table in tables):
         return None
-    return Entry(mark, str(folder), tables, skipped)
+    return Entry(mark, str(folder), tables, skipped, failed)
 
 
 @contextmanager
@@ -126,6 +129,7 @@ def publish(
     results: Path,
     tables: Sequence[Converted],
     skipped: Sequence[tuple[str, str]],
+    failed: str | None = None,
 ) -> Entry:
     """Make the Parquet files in ``results`` the conversion of ``path``.
 
@@ -142,6 +146,7 @@ def publish(
         "mark": mark,
         "tables": [asdict(table) for table in tables],
         "skipped": list(skipped),
+        "failed": failed,
     }
     try:
         for table in tables:
@@ -161,7 +166,7 @@ def publish(
     except OSError as error:
         raise _cannot_write(cache, error) from error
     _remove_generations(home, {mark, before or mark})
-    return Entry(mark, str(target), tuple(tables), tuple(skipped))
+    return Entry(mark, str(target), tuple(tables), tuple(skipped), failed)
 
 
 def cannot_write(cache: Path, error: OSError) -> SourceError:

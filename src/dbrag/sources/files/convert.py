@@ -61,9 +61,12 @@ def convert(job: Job, cache: Path) -> store.Entry:
     """
     for _ in range(2):
         try:
-            return _convert(job, cache)
+            entry = _convert(job, cache)
         except Changed:
             continue
+        if entry.failed is not None:
+            raise Unreadable(entry.failed)
+        return entry
     raise Unreadable("is being written: it changed while it was read")
 
 
@@ -75,19 +78,22 @@ def _convert(job: Job, cache: Path) -> store.Entry:
     with open(job.path, "rb"):
         pass  # a file that may not be read fails before anything is written
     with store.work_folder(cache, job.path) as work:
+        failed = None
         try:
             tables, skipped = _tables(job, work)
         except OSError as error:
             if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS):
                 raise store.cannot_write(cache, error) from error
             raise
-        except (Unreadable, UsageError):
+        except Unreadable as error:
+            tables, skipped, failed = [], [], str(error)
+        except UsageError:
             if _mark_now(job) != mark:
                 raise Changed from None
             raise
         if _mark_now(job) != mark:
             raise Changed
-        return store.publish(cache, job.path, mark, work / "out", tables, skipped)
+        return store.publish(cache, job.path, mark, work / "out", tables, skipped, failed)
 
 
 def _mark_now(job: Job) -> str:

@@ -7,6 +7,8 @@ import os
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
 
 from dbrag.sources.files.cache import mark_of
 from dbrag.sources.files.names import is_hidden
@@ -94,14 +96,26 @@ def together(folder: str, files: Sequence[str], others: bool) -> list[Parts]:
     return [Parts(folder, tuple(files))]
 
 
+@lru_cache(maxsize=100_000)
+def _schema(path: str, mark: str) -> Any:
+    """The schema of a file as it was at that mark: footers are read once, not at every look."""
+    from pyarrow import parquet
+
+    schema = parquet.read_schema(path).remove_metadata()
+    return _known.setdefault(schema.to_string(), schema)
+
+
+_known: dict[str, Any] = {}
+"""Equal schemas, once each."""
+
+
 def _same_schema(files: Iterable[str]) -> bool:
     import pyarrow as pa
-    from pyarrow import parquet
 
     first = None
     try:
         for path in files:
-            schema = parquet.read_schema(path)
+            schema = _schema(path, mark_of(path))
             if first is not None and not schema.equals(first):
                 return False
             first = schema
@@ -110,7 +124,7 @@ def _same_schema(files: Iterable[str]) -> bool:
     return True
 
 
-def table_of(parts: Parts, name: str, mark_files: bool = True) -> FileTable:
+def table_of(parts: Parts, name: str) -> FileTable:
     """Parquet files as a table, each of them looked at.
 
     Raises:
@@ -119,23 +133,26 @@ def table_of(parts: Parts, name: str, mark_files: bool = True) -> FileTable:
         OSError: one cannot be opened.
     """
     import pyarrow as pa
-    from pyarrow import parquet
 
-    schemas = []
+    schemas: list[Any] = []
+    digest = hashlib.sha256()
     for path in parts.files:
+        mark = mark_of(path)
         try:
-            schemas.append(parquet.read_schema(path))
+            schema = _schema(path, mark)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
             inside = f"holds {os.path.basename(path)!r}, which " if len(parts.files) > 1 else ""
             first = str(error).splitlines()[0]
             raise Unreadable(f"{inside}is no Parquet file: {first}") from error
+        if not any(schema is other for other in schemas):
+            schemas.append(schema)
+        digest.update(mark.encode() + os.fsencode(path) + b"\0")
     try:
-        pa.unify_schemas([schema.remove_metadata() for schema in schemas])
+        pa.unify_schemas(schemas)
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         raise Unreadable(f"has parts whose columns differ: {error}") from error
-    marks = "".join(mark_of(path) + path for path in parts.files)
-    mark = hashlib.sha256(marks.encode("utf-8", "surrogateescape")).hexdigest()[:32]
     guessed: tuple[str, ...] = ()
     if len(parts.files) > 1:
         guessed = (f"{len(parts.files)} files as one table",)
+    mark = digest.hexdigest()[:32]
     return FileTable(name, parts.path, parts.files, parts.partitioned, None, guessed, (), mark)
