@@ -338,6 +338,8 @@ class Database:
                     }
                 )
             self.index()
+        if self._index and known and self._index.manifest.generation != known.generation:
+            self._close_index()  # another process has indexed since
         if self._index is None:
             self._index = store.open_index(self.index_dir, lambda: self.embedder().sha256)
         return self._index

@@ -45,7 +45,10 @@ class SourceEntry:
 
 @dataclass(frozen=True, slots=True)
 class FailedSource:
-    """A source that could not be read last time; tried again when its stamp changes."""
+    """A source that could not be read last time; tried again when its stamp changes.
+
+    An empty stamp, of a lost connection, says: at the next question.
+    """
 
     name: str
     location: str

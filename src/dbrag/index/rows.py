@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dbrag.index.fulltext import TextTable
-from dbrag.values import json_value
+from dbrag.values import json_value, text_value
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -99,7 +99,7 @@ def _cell(value: Any) -> Any:
         return json_value(value)
     if isinstance(value, (bytes, bytearray, memoryview)):
         return _ABSENT
-    return str(json_value(value))[:MAX_CELL]
+    return " ".join(text_value(value)[: 2 * MAX_CELL].split())[:MAX_CELL]
 
 
 def _row(columns: Sequence[str], text: str) -> dict[str, Any]:

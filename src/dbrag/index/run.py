@@ -6,7 +6,7 @@ import logging
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
-from dbrag.errors import DbragError, IndexUnusable, SourceUnreadable
+from dbrag.errors import DbragError, IndexUnusable, SourceBusy, SourceError, SourceUnreadable
 from dbrag.index.cleanup import remove_leftovers
 from dbrag.index.files import sync_tree, translated
 from dbrag.index.generation import NextGeneration, is_whole
@@ -132,7 +132,7 @@ class Run:
                 raise
             except DbragError as error:
                 new.take_back(source.name)
-                self.failed.append(FailedSource(source.name, source.location, stamp, error.message))
+                self.failed.append(_failure(source, stamp, error))
                 self.errors.append(error)
                 before = self.manifest.source(source.name) if self.manifest else None
                 lines[source.name] = line(before, "skipped", error.message, name=source.name)
@@ -210,6 +210,12 @@ class Run:
         if manifest != self.manifest:
             write_manifest(self.layout.root, manifest)
             self.manifest = manifest
+
+
+def _failure(source: Source, stamp: str, error: DbragError) -> FailedSource:
+    """Without a stamp where the next question shall try again: the server may be back."""
+    passing = "://" in source.location and type(error) in (SourceError, SourceBusy)
+    return FailedSource(source.name, source.location, "" if passing else stamp, error.message)
 
 
 def line(

@@ -1,6 +1,7 @@
 """What a table says of itself as text: the paper's s_i in the three forms that are indexed.
 
 The source's name is never part of a text: users do not know which database to name.
+Names, comments and cells are capped and without unseen characters: the encoder reads them.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dbrag.index.words import split_identifier
+from dbrag.textsafe import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,6 +20,7 @@ _MAX_NEIGHBOURS = 12
 _MAX_SAMPLE_ROWS = 3
 _MAX_CELL = 60
 _MAX_COMMENT = 200
+_MAX_NAME = 200
 _UNREADABLE = "cannot be read"
 
 
@@ -30,20 +33,21 @@ def names_text(table: Table, neighbours: Sequence[str]) -> str:
     Args:
         neighbours: names of the tables that join it.
     """
-    joined = sorted({split_identifier(name) for name in neighbours})[:_MAX_NEIGHBOURS]
-    text = split_identifier(table.ref.name)
+    joined = sorted({_words(name) for name in neighbours})[:_MAX_NEIGHBOURS]
+    text = _words(table.ref.name)
     if joined:
         text += f" with {', '.join(joined)}"
-    text += f": {', '.join(split_identifier(column.name) for column in table.columns)}"
+    text += f": {', '.join(_words(column.name) for column in table.columns)}"
     comments = [table.comment, *(column.comment for column in table.columns)]
-    said = "; ".join(c[:_MAX_COMMENT] for c in comments if c and not c.startswith(_UNREADABLE))
+    told = (c for c in comments if c and not c.startswith(_UNREADABLE))
+    said = "; ".join(one_line(c, _MAX_COMMENT) for c in told)
     return f"{text}; {said}" if said else text
 
 
 def samples_text(table: Table, neighbours: Sequence[str]) -> str:
     """The same with up to three sample rows, cells cut at 60 characters."""
     rows = [
-        ", ".join("" if cell is None else cell[:_MAX_CELL] for cell in row)
+        ", ".join("" if cell is None else _cell(cell) for cell in row)
         for row in table.sample_rows[:_MAX_SAMPLE_ROWS]
     ]
     text = names_text(table, neighbours)
@@ -52,5 +56,15 @@ def samples_text(table: Table, neighbours: Sequence[str]) -> str:
 
 def column_texts(table: Table) -> list[str]:
     """``student last name``: one text per column, in the table's order."""
-    name = split_identifier(table.ref.name)
-    return [f"{name} {split_identifier(column.name)}" for column in table.columns]
+    name = _words(table.ref.name)
+    return [f"{name} {_words(column.name)}" for column in table.columns]
+
+
+def _words(name: str) -> str:
+    return split_identifier(one_line(name, _MAX_NAME))
+
+
+def _cell(text: str) -> str:
+    """The start of a cell; one that is cut says nothing of it: it is to be found, not read."""
+    start = text[:_MAX_CELL]
+    return one_line(start, _MAX_CELL)
