@@ -111,6 +111,11 @@ VALUES = [
     ("double", "1.7976931348623157e308", 1.7976931348623157e308),
     ("double", "123456.78901234567", 123456.78901234567),
     ("float", "1.5", 1.5),
+    ("float", "16777216", 16777216.0),
+    ("float", "123456.789", 123456.79),
+    ("float", "0.1", 0.1),
+    ("float", "3.40282e38", 3.40282e38),
+    ("float", "1e-45", 1e-45),
     ("mediumint", "-8388608", -8388608),
 ]  # fmt: skip
 MARIADB_VALUES = [
@@ -138,6 +143,44 @@ def test_every_type_is_exact(
     assert value == expected
     assert type(value) is type(expected)
     assert ask(source, "SELECT v FROM v GROUP BY v ORDER BY v") == [(expected,)]
+
+
+def test_a_float_beside_every_other_type(database: TestDatabase, source: ServerSource) -> None:
+    """A FLOAT changes the protocol of the whole result: it must say the same as the other."""
+    kinds = [kind for kind, _, _ in VALUES if kind != "float"]
+    columns = ", ".join(f"c{i} {kind} NULL" for i, kind in enumerate(kinds))
+    written = ", ".join(text for kind, text, _ in VALUES if kind != "float")
+    with database.connect() as connection, connection.cursor() as cursor:
+        cursor.execute("SET sql_mode = '', time_zone = '+00:00'")
+        cursor.execute("DROP TABLE IF EXISTS f")
+        cursor.execute(f"CREATE TABLE f ({columns}, f float)")
+        cursor.execute(f"INSERT INTO f VALUES ({written}, 0.1)")
+        cursor.execute(f"INSERT INTO f VALUES ({', '.join(['NULL'] * len(kinds))}, NULL)")
+        cursor.execute(f"INSERT INTO f VALUES ({written}, 2e-3)")
+    expected = tuple(value for kind, _, value in VALUES if kind != "float")
+    rows = ask(source, "SELECT * FROM f")
+    assert rows == [(*expected, 0.1), (None,) * len(rows[0]), (*expected, 0.002)]
+    assert [list(map(type, row)) for row in rows[:1]] == [[*map(type, expected), float]]
+    names = ", ".join(f"c{i}" for i in range(len(kinds)))
+    assert ask(source, f"SELECT {names} FROM f")[0] == expected
+
+
+def test_floats_in_a_long_result(database: TestDatabase, source: ServerSource) -> None:
+    database.run("DROP TABLE IF EXISTS f", "CREATE TABLE f (f float, s mediumtext)")
+    database.run("INSERT INTO f VALUES (123456.789, REPEAT('x', 70000)), (NULL, REPEAT('y', 300))")
+    rows = ask(source, "SELECT s, f, f FROM f")
+    assert rows == [("x" * 70000, 123456.79, 123456.79), ("y" * 300, None, None)]
+    many = f"{DIGITS} SELECT f.f FROM f, " + ", ".join(f"d AS d{i}" for i in range(12))
+    started = time.monotonic()
+    with source.session() as session:
+        assert session.execute(many) == ["f"]
+        assert len(session.fetch(5)) == 5
+        session.execute("SELECT MAX(f) FROM f WHERE s LIKE '%y%'")
+        assert session.fetch(2) == [(None,)]
+    assert time.monotonic() - started < 3
+    (held,) = database.run("SHOW GLOBAL STATUS LIKE 'Prepared_stmt_count'")
+    source.close()
+    assert int(held[1]) == 0
 
 
 def test_geometry_is_binary_and_bits_count(database: TestDatabase, source: ServerSource) -> None:
@@ -329,8 +372,13 @@ def test_cancelling_reaches_the_server(database: TestDatabase, source: ServerSou
     with source.session() as session:
         threading.Timer(0.3, session.cancel).start()
         started = time.monotonic()
-        with pytest.raises(LimitReached, match="cancelled"):
+
+        def work() -> None:
             session.execute(ENDLESS)
+            session.fetch(1)
+
+        with pytest.raises(LimitReached, match="cancelled"):
+            work()
         assert time.monotonic() - started < 5
     assert not running(database, "COUNT(*) FROM d AS d0")
     assert one(source, "SELECT 1") == 1
@@ -366,8 +414,13 @@ def test_a_cancel_without_a_server_to_take_it_hangs_up(
     monkeypatch.setattr(mysql_session, "kill", refuse)
     with source.session() as session:
         threading.Timer(0.3, session.cancel).start()
-        with pytest.raises(SourceError, match="lost"):
+
+        def work() -> None:
             session.execute("SELECT SLEEP(20)")
+            session.fetch(1)
+
+        with pytest.raises(SourceError, match="lost"):
+            work()
 
 
 def test_a_killed_connection_is_told_and_reopened(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import struct
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from dbrag.errors import (
     UsageError,
 )
 from dbrag.sources.servers import mysql_url
+from dbrag.sources.servers.mysql_binary import single
 from dbrag.sources.servers.mysql_errors import translate
 from dbrag.sources.servers.mysql_values import converter, day, instant, moment
 
@@ -177,6 +179,14 @@ def test_any_error_becomes_ours(number: int, text: str) -> None:
 def test_any_bytes_of_a_date_or_text_are_read(raw: bytes) -> None:
     for read in (day, moment, instant, converter(11, 63), converter(253, 45), converter(16, 63)):
         read(raw)
+
+
+@given(st.floats(width=32, allow_nan=False, allow_infinity=False))
+def test_a_float_of_four_bytes_is_the_shortest_that_is_the_same(value: float) -> None:
+    raw = struct.pack("<f", value)
+    short = single(raw)
+    assert struct.pack("<f", short) == raw
+    assert len(repr(short)) <= len(repr(value))
 
 
 @given(st.datetimes())

@@ -17,6 +17,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from dbrag.errors import LimitReached
+from dbrag.sources.servers import mysql_binary
 from dbrag.sources.servers.mysql_values import converter
 
 if TYPE_CHECKING:
@@ -150,9 +151,16 @@ def _streaming() -> Any:
 
         connection: Any
         _sql = ""
+        _statement: int | None = None
 
         def _query(self, q: Any) -> Any:
-            self._sql = q if isinstance(q, str) else ""
+            self._sql = q if isinstance(q, str) else q.decode("utf-8", "replace")
+            self._statement = mysql_binary.prepare(self.connection, self._sql.encode())
+            if self._statement is not None:
+                self._clear_result()
+                mysql_binary.execute(self.connection, self._statement)
+                self._do_get_result()
+                return self.rowcount
             done = super()._query(q)
             result = self._result
             if result is not None and result.unbuffered_active:
@@ -170,8 +178,12 @@ def _streaming() -> Any:
 
         def close(self) -> None:
             connection, self.connection = self.connection, None
-            if connection is not None and self._result is not None:
+            if connection is None:
+                return
+            if self._result is not None:
                 _finish(connection, self._result)
+            if self._statement is not None:
+                mysql_binary.close(connection, self._statement)
 
         __del__ = close
 

@@ -3,7 +3,7 @@
 ====================================  =====================================================
 ``DECIMAL``                           ``Decimal``
 whole numbers, ``YEAR``, ``BIT(n)``   ``int`` (a ``TINYINT(1)`` is a number, as in the engine)
-``FLOAT``, ``DOUBLE``                 ``float`` of the digits that the server sends
+``FLOAT``, ``DOUBLE``                 ``float``; of a ``FLOAT`` the shortest that is the same
 ``DATE``, ``DATETIME``                ``date``, ``datetime``; the server's own text for what
                                       no calendar has: ``0000-00-00``, ``2020-02-31``
 ``TIMESTAMP``                         ``datetime`` in UTC (sessions run in UTC)
