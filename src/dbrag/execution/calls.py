@@ -71,11 +71,10 @@ def _may_follow(
     prefix: str, name: str, rules: Rules, allowed: frozenset[str], own: frozenset[str]
 ) -> bool:
     """A function with something before it: its schema, or in DuckDB its first argument."""
-    if f"{prefix}.{name}".casefold() in own:
+    if f"{prefix}.{name}".casefold() in own or name.casefold() in own:
         return True
     if rules.name == "postgres":
-        builtin = prefix.lower() == "pg_catalog" and name.lower() in allowed
-        return builtin or any(f.endswith(f".{name.casefold()}") and f == name for f in own)
+        return prefix.lower() == "pg_catalog" and name.lower() in allowed
     return rules.fields and (name.lower() in allowed or name.casefold() in own)
 
 
@@ -114,8 +113,10 @@ def check_words(
     }
     calls = {token.start for token in called(tokens, _column_lists(tree), strict=True)}
     words = words_of(rules.name) | types
+    functions = ALLOWED.get(rules.name, _NONE) | own
     before = None
-    for token in tokens:
+    for token, following in zip(tokens, [*tokens[1:], None], strict=True):
+        opens = following is not None and following.text == "("
         collation = before is not None and before.text.upper() == "COLLATE"
         schema = rules.name == "postgres" and token.text.lower() == "pg_catalog"
         known = token.start in names or token.start in calls or collation or schema
@@ -124,6 +125,8 @@ def check_words(
         if known or token.token_type in _LITERALS or not (quoted or token.text[:1].isalpha()):
             continue
         if quoted and token.text.casefold() in types:
+            continue
+        if opens and not quoted and token.text.lower() in functions:
             continue
         for word in token.text.lower().split():
             if quoted or word not in words:

@@ -187,7 +187,7 @@ class NameCheck:
                     return
                 if any(v.hides(names[i + 1].name) for v in matches):
                     break
-        if self._sees(exp.Column(this=names[0].copy()), frame):
+        if self._sees(exp.Column(this=names[0].copy()), frame, rows=False):
             self._sure.update(part.meta["start"] for part in names[1:])
             return
         self._qualified_column(node, frame)
@@ -245,7 +245,7 @@ class NameCheck:
         names = {n for seen in frame.chain() for v in seen.visible for n in v.names}
         return [n for n in names if spelling(name, n) >= _RESEMBLES]
 
-    def _sees(self, node: exp.Column, frame: Frame) -> bool:
+    def _sees(self, node: exp.Column, frame: Frame, *, rows: bool = True) -> bool:
         """True when a name without a table can be meant: a column, an alias, a whole row."""
         name, folded = node.name, node.name.casefold()
         for seen in frame.chain():
@@ -262,7 +262,7 @@ class NameCheck:
                 return True
             if any(has(v, name, self._rules) for v in seen.visible):
                 return True
-        return self._whole_row(node, frame)
+        return rows and self._whole_row(node, frame)
 
     def _whole_row(self, node: exp.Column, frame: Frame) -> bool:
         if not self._rules.whole_rows:

@@ -123,6 +123,12 @@ class Entries(NameCheck):
         if isinstance(inner, exp.Unnest):
             pending += inner.expressions
             names: tuple[str, ...] = ("*", "unnest")
+            offset = inner.args.get("offset") or node.args.get("ordinality")
+            if offset is not None:
+                self._function_entry(node, frame, names)
+                more = offset.name if isinstance(offset, exp.Identifier) else "ordinality"
+                frame.visible[-1].show(more)
+                return
         elif isinstance(inner, exp.Func):
             names = self._function_columns(inner)
             pending.append(inner)
@@ -186,6 +192,9 @@ class Entries(NameCheck):
             if not self._rules.own_words:
                 self.settle(node.this, cte.name, exact=self._rules.exact_aliases)
             self._entry(node, frame, self._cte_columns(cte), name=cte.name or node.name)
+            return
+        if self._rules.name == "mysql" and node.name.upper() == "DUAL" and not prefixes:
+            self.edits[node.this.meta["start"]] = "DUAL"
             return
         table = self.known(node.this, node.name, prefixes)
         for part in ("catalog", "db"):
@@ -295,5 +304,5 @@ def _sql_names(node: exp.Expr) -> Sequence[str]:
     if isinstance(node, exp.Anonymous):
         return [node.name]
     if isinstance(node, (exp.GenerateSeries, exp.ExplodingGenerateSeries)):
-        return ["generate_series", "range"]
+        return ["generate_series"]
     return [*type(node).sql_names(), node.key] if isinstance(node, exp.Func) else [node.key]

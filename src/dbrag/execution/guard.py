@@ -120,12 +120,15 @@ def _admit(
         tokens, tree = _parse(sql, dialect)
     parts.check(tree, dialect)
     check_functions(tokens, tree, rules, functions)
-    names = _names(tree, rules, tables, ctes, functions)
+    words = {t.start: o.text.lower() for o, t in pairwise(tokens)} if rules.fields else {}
+    lambdas = frozenset(start for start, word in words.items() if word == "lambda")
+    names = _names(tree, rules, tables, ctes, (functions, lambdas))
     for cte in names.recursive:
         _check_recursion(cte, tree)
     if not rules.own_words:
         check_words(tokens, tree, rules, functions, schema_of(tables).types)
     edits = _with_dots(tokens, names.edits)
+    edits |= _lambdas(tokens, names.arrows)
     if rules.own_words:
         written = render(sql, tokens, edits)
     else:
@@ -173,7 +176,7 @@ def _names(
     rules: Rules,
     tables: Sequence[Table],
     ctes: Mapping[str, Sequence[str] | None],
-    functions: frozenset[str],
+    more: tuple[frozenset[str], frozenset[int]],
 ) -> Names:
     """Every name found in the tables of one source.
 
@@ -186,7 +189,7 @@ def _names(
         by_source.setdefault(table.ref.source, []).append(table)
     tried = []
     for own in by_source.values() or [[]]:
-        names = Names(schema_of(own), rules, ctes, functions)
+        names = Names(schema_of(own), rules, ctes, *more)
         names.walk(tree)
         if not names.unknown:
             return names
@@ -244,3 +247,22 @@ def _with_dots(tokens: Sequence[Token], edits: Mapping[int, str | None]) -> dict
         if token.start in edits and edits[token.start] is None:
             result[following.start] = None
     return result
+
+
+def _lambdas(tokens: Sequence[Token], arrows: Mapping[int, int]) -> dict[int, str | None]:
+    """``(x, y) -> …`` as ``lambda x, y: …``: DuckDB no longer takes the arrow."""
+    edits: dict[int, str | None] = {}
+    for i, token in enumerate(tokens):
+        if token.start not in arrows:
+            continue
+        edits[token.start] = f"lambda {token.text}"
+        if i and tokens[i - 1].text == "(" and token.start != arrows[token.start]:
+            edits[tokens[i - 1].start] = None
+        place = i
+        while tokens[place].start != arrows[token.start]:
+            place += 1
+        for following in tokens[place + 1 :]:
+            edits[following.start] = ":" if following.text == "->" else None
+            if following.text == "->":
+                break
+    return edits

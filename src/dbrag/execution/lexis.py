@@ -99,13 +99,17 @@ def written(sql: str, token: Token, rules: Rules) -> str:
         return raw
     if kind is TokenType.NUMBER and _NUMBER.match(token.text):
         return token.text
-    if kind is TokenType.INTRODUCER and token.text.lower() in _INTRODUCERS:
-        return token.text
+    if kind is TokenType.INTRODUCER:
+        if token.text.lower() in _INTRODUCERS:
+            return token.text
+        raise Refused(f"the character set {token.text!r} is not allowed", "write '…'")
     text = " ".join(token.text.split())
     if text in _PUNCTUATION or text in _ALLOWED.get(rules.name, _ALLOWED[""]):
         return text
     if all(_WORD.match(word) for word in text.split(" ")) and text:
         return text
+    if kind is TokenType.VAR and not any(c.isspace() or c == "\0" for c in text):
+        return rules.quoted(rules.server_name(text, quoted=False))
     raise Refused(f"{raw[:40]!r} is not allowed in {rules.name}", "write plain SQL")
 
 

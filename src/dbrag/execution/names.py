@@ -24,6 +24,12 @@ if TYPE_CHECKING:
     from dbrag.execution.dialects import Rules
     from dbrag.execution.schema import Schema
 
+# DuckDB's functions that take a function; elsewhere ``->`` reads a value of JSON.
+_TAKE_FUNCTIONS = frozenset(
+    f"{prefix}{name}"
+    for prefix in ("", "list_", "array_")
+    for name in ("transform", "apply", "filter", "reduce")
+) | {"columns", "arrayfilter", "invoke"}
 _NAMED = (exp.Alias, exp.TableAlias, exp.Aliases, exp.PivotAlias)
 
 
@@ -35,6 +41,8 @@ class Names(Entries):
         unknown: names that do not exist.
         edits: start of a word → what must stand there instead (None: nothing).
         recursive: WITH entries that read themselves.
+        arrows: where functions without a name start (``x -> x + 1``) and their last
+            variable does.
     """
 
     def __init__(
@@ -43,9 +51,12 @@ class Names(Entries):
         rules: Rules,
         ctes: Mapping[str, Sequence[str] | None],
         functions: frozenset[str] = frozenset(),
+        lambdas: frozenset[int] = frozenset(),
     ) -> None:
         super().__init__(schema, rules, functions)
         self.recursive: list[exp.CTE] = []
+        self.arrows: dict[int, int] = {}
+        self._lambdas = lambdas
         self._given = {
             name.casefold(): Cte(
                 None, columns=None if columns is None else list(columns), name=name
@@ -240,11 +251,7 @@ class Names(Entries):
                 stack += self._in_table(place, place.args["field"], scope)
                 continue
             if isinstance(place, (exp.Comprehension, exp.Lambda)):
-                # Its own variables hide columns: each is a column of one more frame.
-                inner = Frame(frame)
-                self._add(inner, None, _variables(place))
-                for part in place.iter_expressions():
-                    self._expression(part, inner, scope)
+                self._variables(place, frame, scope)
                 continue
             if isinstance(place, exp.Collate):
                 stack.append(place.this)
@@ -253,6 +260,36 @@ class Names(Entries):
                 stack.append(place.expression)
                 continue
             stack.extend(reversed(list(place.iter_expressions())))
+
+    def _variables(
+        self, node: exp.Comprehension | exp.Lambda, frame: Frame, scope: Mapping[str, Cte]
+    ) -> None:
+        """``x -> x + 1``, or what sqlglot takes for that: ``f(data -> 'key')``."""
+        places = node.expressions if isinstance(node, exp.Lambda) else [node.args["expression"]]
+        names = [name for place in places for name in place.find_all(exp.Identifier)]
+        if isinstance(node, exp.Lambda) and not self._is_function(node, names):
+            for name in (*names, *_bare_names(node.this)):
+                self.column(exp.Column(this=name.copy()), frame)
+            self._expression(node.this, frame, scope)
+            return
+        # Its own variables hide columns: each is a column of one more frame.
+        inner = Frame(frame)
+        self._add(inner, None, [name.name for name in names])
+        for part in node.iter_expressions():
+            self._expression(part, inner, scope)
+
+    def _is_function(self, node: exp.Lambda, names: Sequence[exp.Identifier]) -> bool:
+        if not self._rules.fields or not names:
+            return False
+        start = names[0].meta.get("start", -1)
+        parent = node.parent
+        if start in self._lambdas:
+            return True
+        taker = parent.name if isinstance(parent, exp.Anonymous) else getattr(parent, "key", "")
+        if taker.lower() not in _TAKE_FUNCTIONS:
+            return False
+        self.arrows[start] = names[-1].meta.get("start", -1)
+        return True
 
     def _in_table(
         self, node: exp.In, target: exp.Column, scope: Mapping[str, Cte]
@@ -274,6 +311,8 @@ class Names(Entries):
                 return
             if isinstance(inner, exp.Func) and name.name.lower() in ("key", "value"):
                 return
+        if all(isinstance(part, exp.Identifier) for part in node.this.flatten()):
+            return  # schema.function(): ``calls`` has looked at it
         self.note(node, Unknown("column", name.sql(), ()))
 
 
@@ -281,11 +320,8 @@ def _is_looked_up(node: exp.Expr) -> bool:
     return not isinstance(node, exp.Identifier)
 
 
-def _variables(node: exp.Expr) -> list[str]:
-    places = node.expressions if isinstance(node, exp.Lambda) else [node.args.get("expression")]
-    return [
-        identifier.name
-        for place in places
-        if place is not None
-        for identifier in place.find_all(exp.Identifier)
-    ]
+def _bare_names(node: exp.Expr) -> list[exp.Identifier]:
+    """Names that sqlglot has taken out of their columns, as variables of a function."""
+    found = node.find_all(exp.Identifier)
+    inside = (exp.Column, exp.Alias, exp.TableAlias, exp.Table)
+    return [name for name in found if not isinstance(name.parent, inside)]

@@ -37,7 +37,7 @@ _FORBIDDEN: tuple[type[exp.Expr], ...] = (
     exp.NextValueFor,
 )
 # Each of these names a user, and is written without parentheses.
-_PEOPLE = (exp.CurrentUser, exp.SessionUser, exp.CurrentSchema)
+_PEOPLE = (exp.CurrentUser, exp.SessionUser)
 
 
 def check(tree: exp.Expr, dialect: str) -> None:

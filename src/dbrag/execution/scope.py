@@ -41,6 +41,12 @@ class Visible:
             or folded in ("rowid", "oid", "_rowid_", self.table.ref.name.casefold())
         ) and folded not in (self.columns or ())
 
+    def show(self, name: str) -> None:
+        """Add a column."""
+        self.names.append(name)
+        if self.columns is not None:
+            self.columns |= {name.casefold()}
+
     @property
     def redacted(self) -> bool:
         """True when something in it may not be read."""

@@ -58,6 +58,7 @@ _STRANGE = frozenset(
         TokenType.BLOCK_END,
     }
 )
+_ANY_TEXT = _STRANGE | {TokenType.STRING, TokenType.IDENTIFIER, TokenType.VAR}
 # Kinds of strings that have a plain spelling elsewhere.
 _SPELLED: Mapping[str, frozenset[TokenType]] = {
     "postgres": frozenset(
@@ -114,6 +115,9 @@ def tokenize(sql: str, dialect: str) -> list[Token]:
         if token.token_type in strange:
             written = sql[token.start : token.end + 1]
             raise Refused(f"{written[:30]!r} has no value here", "write the value itself")
+        if not token.text.isascii() and token.token_type not in _ANY_TEXT:
+            # sqlglot takes ſELECT for SELECT, engines do not.
+            raise Refused(f"{token.text[:30]!r} is no word of SQL", "write it in plain letters")
     if dialect != "sqlite":
         _check_gaps(sql, tokens)
     return tokens
@@ -152,6 +156,8 @@ def called(
         if strict and typed:
             typed = token.text.lower().split()[-1] in TYPES
         last = token.text.split()[-1].lower() if token.text.split() else ""
+        if strict and last == "filter":
+            last = "where" if before is not None and before.text == ")" else last
         syntax = token.token_type is not TokenType.IDENTIFIER and last in words
         literal = token.token_type in (TokenType.STRING, TokenType.NUMBER, TokenType.HEX_STRING)
         if opens and word and not (typed or syntax or literal or token.start in not_calls):

@@ -84,8 +84,8 @@ ALLOWED = frozenset(" ".join((_TEXT, _MATH, _GENERAL, _DATE, _AGGREGATE, _LIST, 
 _JSON_ROWS = ("key", "value", "type", "atom", "id", "parent", "fullkey", "path", "json", "root")
 
 TABLE_FUNCTIONS: Mapping[str, tuple[str, ...]] = {
-    "generate_series": ("*", "generate_series"),
-    "range": ("*", "range"),
+    "generate_series": ("*", "range", "generate_series"),
+    "range": ("*", "range", "generate_series"),
     "unnest": ("*", "unnest"),
     "json_each": _JSON_ROWS,
     "json_tree": _JSON_ROWS,
