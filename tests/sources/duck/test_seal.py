@@ -10,13 +10,19 @@ import pyarrow as pa
 import pytest
 
 from dbrag.errors import DbragError, ExecutionError
+from dbrag.sources.duck.database import DuckDatabase
 from dbrag.sources.duck.engine import open_engine
+from dbrag.sources.duck.files import FilesSource
+from dbrag.sources.files.table import FileTable
 
 from ..conftest import contents
+from .conftest import OPTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
+
+    from dbrag.sources.base import Source
 
 # Refused by the engine itself. FOLDER stands for a folder of the user's.
 ENGINE = [
@@ -126,22 +132,40 @@ SESSION = [
 secret_table = pa.table({"secret": ["from a global variable"]})
 
 
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A user's folder with files in it; at the end of the test they are as they were."""
-    monkeypatch.setenv("DBRAG_TEST_SECRET", "hunter2")
-    own = tmp_path / "user"
-    own.mkdir()
-    plain = duckdb.connect()
-    plain.execute(f"COPY (SELECT 1 AS a) TO '{own}/user.parquet' (FORMAT parquet)")
-    plain.close()
-    for name in ("user", "other"):
+@pytest.fixture(scope="module")
+def user_files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A user's folder with files in it."""
+    own = tmp_path_factory.mktemp("user")
+    with duckdb.connect() as plain:
+        plain.execute(f"COPY (SELECT 1 AS a) TO '{own}/user.parquet' (FORMAT parquet)")
+    for name in ("user", "other", "sealed"):
         with duckdb.connect(str(own / f"{name}.duckdb")) as connection:
             connection.execute("CREATE TABLE t AS SELECT 1 AS a")
-    monkeypatch.chdir(own)
-    before = contents(own)
-    yield own
-    assert contents(own) == before
+    return own
+
+
+@pytest.fixture
+def folder(user_files: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The working directory; at the end of the test its files are as they were."""
+    monkeypatch.setenv("DBRAG_TEST_SECRET", "hunter2")
+    monkeypatch.chdir(user_files)
+    before = contents(user_files)
+    yield user_files
+    assert contents(user_files) == before
+
+
+@pytest.fixture(scope="module", params=["files", "database"])
+def sealed(request: pytest.FixtureRequest, user_files: Path) -> Iterator[Source]:
+    """A source of either kind, with a table ``t``."""
+    source: Source
+    if request.param == "files":
+        path = str(user_files / "user.parquet")
+        source = FilesSource("f", [FileTable("t", path, (path,))], path, path, OPTIONS)
+    else:
+        path = str(user_files / "sealed.duckdb")
+        source = DuckDatabase("d", path, path, OPTIONS)
+    yield source
+    source.close()
 
 
 def attempt(run: Callable[[str], Any], sql: str, folder: Path, spill: str = "") -> None:
@@ -183,22 +207,15 @@ def test_the_engine_refuses_it_over_a_database_under_another_name(
 
 
 @pytest.mark.parametrize("sql", ENGINE + WRITES + SESSION)
-def test_the_session_refuses_it(
-    sql: str, folder: Path, files: Callable[..., Any], database: Callable[..., Any]
-) -> None:
-    sources = [
-        files({"t": pa.table({"a": [1]})}),
-        database("CREATE TABLE t AS SELECT 1 AS a", "sealed.duckdb"),
-    ]
-    for source in sources:
-        with source.session() as session:
-            spill = source._engine._spill.peek()[2][0]
-            assert os.path.isdir(spill)
-            attempt(session.execute, sql, folder, spill)
-            assert os.listdir(spill) == []
-            # It can still do its work.
-            session.execute("SELECT a FROM t")
-            assert session.fetch(2) == [(1,)]
+def test_the_session_refuses_it(sql: str, folder: Path, sealed: Any) -> None:
+    with sealed.session() as session:
+        spill = sealed._engine._spill.peek()[2][0]
+        assert os.path.isdir(spill)
+        attempt(session.execute, sql, folder, spill)
+        assert os.listdir(spill) == []
+        # It can still do its work.
+        session.execute("SELECT a FROM t")
+        assert session.fetch(2) == [(1,)]
 
 
 def test_nothing_stands_beside_a_database_that_needs_disk(
