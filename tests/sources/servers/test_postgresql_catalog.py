@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import psycopg
 import pytest
 
 from dbrag.catalog.profile import profile_table
@@ -173,6 +174,33 @@ def test_everything_can_be_profiled(source: Source, tables: dict[str, Table]) ->
     assert counts["shop.animals"] == 1
     assert counts["shop.passwords"] == 1
     assert counts["public.select"] == 0
+
+
+@pytest.mark.parametrize("tables", [10, 200])
+def test_the_number_of_queries_is_fixed(
+    database: TestDatabase, monkeypatch: pytest.MonkeyPatch, tables: int
+) -> None:
+    names = [f"many.t{i}" for i in range(tables)]
+    database.run(
+        "DROP SCHEMA IF EXISTS many CASCADE",
+        "CREATE SCHEMA many",
+        *(f"CREATE TABLE {name} (id int PRIMARY KEY, other int)" for name in names),
+    )
+    opened = open_server("db", database.url, database.url, OpenOptions(schemas=("many",)))
+    queries = []
+    execute = psycopg.Connection.execute
+
+    def counted(self: Any, query: Any, *args: Any, **kwargs: Any) -> Any:
+        queries.append(query)
+        return execute(self, query, *args, **kwargs)
+
+    monkeypatch.setattr(psycopg.Connection, "execute", counted)
+    found = opened.reflect()
+    assert len(found) == len(opened.marks()) == tables
+    assert not any(opened.statistics(table) for table in found[:5])
+    assert len(queries) < 40
+    opened.close()
+    database.run("DROP SCHEMA many CASCADE")
 
 
 def test_schemas_that_are_asked_for(database: TestDatabase) -> None:

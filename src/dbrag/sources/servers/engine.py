@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 
 
 class ServerEngine(Protocol):
-    """One kind of database server. Objects hold no connection and are shared by threads."""
+    """One kind of database server. Objects hold no connection and are shared by threads.
+
+    An engine may also have ``engine_arguments``, a mapping for ``create_engine``.
+    """
 
     dialect: str
     """sqlglot's name of its SQL dialect."""

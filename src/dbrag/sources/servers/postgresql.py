@@ -62,6 +62,12 @@ _SETTINGS: Mapping[str, str] = {
     "idle_in_transaction_session_timeout": f"{IDLE_S}s",
 }
 
+# A client that died is noticed even while its statement computes; not every system can.
+_CHECK_CLIENT = (
+    "SELECT set_config('client_connection_check_interval', '10s', true) "
+    "WHERE version() LIKE '%linux%'"
+)
+
 # The schemas that are read, in the user's own order; then the rest of the user's path, where
 # the types and operators of extensions lie. Unless named, pg_temp would come first.
 _SEARCH_PATH = """
@@ -125,12 +131,11 @@ class PostgresEngine:
         settings = dict(_SETTINGS)
         milliseconds = 0 if timeout_s is None else max(1, min(_MAX_INT_MS, round(timeout_s * 1000)))
         settings["statement_timeout"] = str(milliseconds)
-        if raw.info.server_version >= 140000:
-            # A client that died is noticed even while its statement computes.
-            settings["client_connection_check_interval"] = "10s"
         sets = "; ".join(f"SET LOCAL {name} = '{value}'" for name, value in settings.items())
-        begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
-        raw.execute(f"{begin}; {sets}; {self._search_path()}".encode())
+        parts = ["BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", sets, self._search_path()]
+        if raw.info.server_version >= 140000:
+            parts.append(_CHECK_CLIENT)
+        raw.execute("; ".join(parts).encode())
 
     def end(self, raw: RawConnection[Any]) -> None:
         """Roll the transaction back."""
