@@ -14,9 +14,11 @@ from hypothesis import strategies as st
 from dbrag.database import connect
 from dbrag.errors import UsageError
 from dbrag.models.testing import FunctionModel, HashEmbedder
+from dbrag.options import OpenOptions
 from dbrag.sources import Source, open_sources
 from dbrag.sources.redact import Pattern, redacted, unused_patterns
 from dbrag.types import TableRef
+from tests.servers import TestDatabase, mysql, postgres  # noqa: F401  fixtures
 
 TOKEN = "Quetzalcoatl7731"
 SCRIPT = f"""
@@ -217,3 +219,56 @@ def test_other_patterns_rebuild_the_index(path: Path, tmp_path: Path) -> None:
     assert not found("salary")
     assert not any(TOKEN.encode() in f.read_bytes() for f in index.rglob("*") if f.is_file())
     assert found()
+
+
+VIEWS = (
+    "CREATE TABLE people (id int, name varchar(50), ssn varchar(50))",
+    "CREATE VIEW v1 AS SELECT id, ssn AS s, name FROM people",
+    "CREATE VIEW v2 AS SELECT name, upper(s) AS u FROM v1",
+    "CREATE VIEW v3 AS SELECT p.name, (SELECT count(*) FROM people) AS n FROM people p",
+    "CREATE VIEW v4 AS SELECT id, name FROM people WHERE id > 0",
+)
+KEPT = {
+    "people": ["id", "name"],
+    "v1": ["id", "name"],
+    "v2": ["name"],
+    "v3": ["name", "n"],
+    "v4": ["id", "name"],
+}
+
+
+@pytest.mark.parametrize("engine", ["postgres", "mysql"])
+def test_views_of_servers(engine: str, request: pytest.FixtureRequest) -> None:
+    server: TestDatabase = request.getfixturevalue(engine)
+    more: tuple[str, ...] = ()
+    kept = dict(KEPT)
+    if engine == "postgres":
+        more = (
+            "CREATE MATERIALIZED VIEW v5 AS SELECT ssn || name AS both, id FROM people",
+            "CREATE VIEW v6 AS SELECT id, row_to_json(p) AS j, p AS whole FROM people AS p",
+        )
+        kept |= {"v5": ["id"], "v6": ["id"]}
+    server.run(*VIEWS, *more)
+    (source,), _ = open_sources([server.url], OpenOptions(redact=("people.ssn",)))
+    try:
+        assert columns(source) == kept
+    finally:
+        source.close()
+
+
+def test_views_of_duckdb(tmp_path: Path) -> None:
+    import duckdb
+
+    path = tmp_path / "d.duckdb"
+    with duckdb.connect(str(path)) as connection:
+        for statement in (
+            *VIEWS,
+            "CREATE VIEW v5 AS SELECT COLUMNS('s.*') FROM people",
+            "CREATE VIEW v6 AS FROM people SELECT id, people AS whole",
+        ):
+            connection.execute(statement)
+    (source,), _ = open_sources([str(path)], OpenOptions(redact=("people.ssn",)))
+    try:
+        assert columns(source) == KEPT | {"v5": [], "v6": ["id"]}
+    finally:
+        source.close()

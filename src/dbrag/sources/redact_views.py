@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 _FETCH = 1000
 _DEFINITIONS = {
     "sqlite": "SELECT NULL, name, sql FROM sqlite_master WHERE type = 'view'",
-    "duckdb": "SELECT schema_name, view_name, sql FROM duckdb_views() WHERE NOT internal",
+    "duckdb": "SELECT schema_name, view_name, sql FROM duckdb_views WHERE NOT internal",
     "postgres": (
         "SELECT n.nspname, c.relname, pg_catalog.pg_get_viewdef(c.oid) "
         "FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace "
@@ -57,7 +57,10 @@ def redacted_in_views(
     while changed:  # a view may read another one: until nothing new is found
         changed = False
         for view in views:
-            definition = definitions.get((view.ref.schema, view.ref.name))
+            schema = view.ref.schema
+            definition = definitions.get((schema, view.ref.name))
+            if definition is None and schema is None:  # DuckDB's schema that goes unsaid
+                definition = definitions.get(("main", view.ref.name))
             names = _computed(view, definition, Lineage(tables, known), source.dialect)
             if not {name.casefold() for name in names} <= known.get(view.ref, set()):
                 known.setdefault(view.ref, set()).update(name.casefold() for name in names)
@@ -176,6 +179,8 @@ class Lineage:
 
         if any(not isinstance(star.parent, exp.Count) for star in item.find_all(exp.Star)):
             return True
+        if item.find(exp.Columns, exp.Command, exp.Parameter) is not None:
+            return True  # DuckDB's COLUMNS('pattern'): whatever the pattern finds
         return any(self._is_hidden(scope, column) for column in item.find_all(exp.Column))
 
     def _is_hidden(self, scope: Any, column: exp.Column) -> bool:
