@@ -15,12 +15,12 @@ from dbrag.sources.duck.session import DuckSession
 from dbrag.sources.filelocks import session_on
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from duckdb import DuckDBPyConnection
 
     from dbrag.options import OpenOptions
-    from dbrag.sources.base import ColumnStatistics, Session
+    from dbrag.sources.base import ColumnStatistics, Session, SkippedSource
     from dbrag.types import Table, TableRef
 
 _FETCH = 1000
@@ -121,6 +121,10 @@ class DuckDatabase:
                 "name a database with tables",
             )
         return tables
+
+    def left_out(self) -> Sequence[SkippedSource]:
+        """Nothing: what cannot be read is an error."""
+        return ()
 
     def statistics(self, table: Table) -> Mapping[str, ColumnStatistics]:
         """About how many distinct values, and extremes, as DuckDB keeps them.

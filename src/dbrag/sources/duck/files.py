@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
     from dbrag.options import OpenOptions
-    from dbrag.sources.base import ColumnStatistics, Session
+    from dbrag.sources.base import ColumnStatistics, Session, SkippedSource
     from dbrag.sources.duck.parser import ParsedSelect
     from dbrag.sources.files.table import FileTable
 
@@ -123,6 +123,10 @@ class FilesSource:
             reason = tables[0].comment if tables else "there is no table"
             raise SourceUnreadable(f"no table of {self._location!r} can be read: {reason}")
         return sorted(tables, key=lambda table: table.ref.name)
+
+    def left_out(self) -> Sequence[SkippedSource]:
+        """Nothing: what cannot be read is an error."""
+        return ()
 
     def statistics(self, table: Table) -> Mapping[str, ColumnStatistics]:
         """Extremes and shares of NULL of the whole table, from the footers of its files.
