@@ -191,6 +191,19 @@ def test_an_unknown_dialect_is_refused_with_those_that_are_known() -> None:
     assert "snowflake" in caught.value.hint
 
 
+def test_the_documentation_says_which_sessions_only_read() -> None:
+    docs = (Path(__file__).parents[3] / "docs" / "sources.md").read_text(encoding="utf-8")
+    lines = [line.split("|") for line in docs.splitlines() if "://`" in line and "|" in line]
+    told = {cells[2].strip(" `").partition(":")[0].partition("+")[0]: cells for cells in lines}
+    assert len(told) >= 10
+    for backend, cells in told.items():
+        kind = KINDS[backend]
+        assert cells[5].strip() == ("yes" if kind.read_only or kind.begin else "no"), backend
+        limited = bool(kind.timeout or kind.timeout_attribute)
+        # MySQL and MariaDB have an engine of their own, which does limit the time.
+        assert (cells[6].strip() != "dbrag") == (limited or backend == "mysql"), backend
+
+
 @pytest.mark.parametrize("backend", sorted(KINDS))
 def test_every_dialect_has_a_parser(backend: str) -> None:
     assert kind_of(make_url(f"{backend}://h/db")).dialect == KINDS[backend].dialect

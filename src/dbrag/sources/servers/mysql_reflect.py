@@ -91,7 +91,7 @@ def reflect(connection: Connection, source: str, schemas: Sequence[str]) -> list
         if schema not in names:
             continue  # spelled otherwise: the catalog compares without letter case
         if not own and not view:
-            log.info("%s.%s is left out: no right to read a column of it", schema, name)
+            log.warning("%s.%s is left out: no right to read a column of it", schema, name)
             continue
         if view:
             comment = "" if own else f"cannot be read: {_why(comment)}"
