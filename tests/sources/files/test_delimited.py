@@ -217,3 +217,22 @@ def test_rows_beyond_the_sample_are_read_in_full(folder: Folder) -> None:
     assert read.columns["id"] == "string"
     assert len(read.rows) == 60_001
     assert read.rows[-1] == ("late", "a\nb")
+
+
+def test_the_first_escape_may_come_late(folder: Folder) -> None:
+    body = "".join(f'"{i}","x{i}"\n' for i in range(40_000))
+    read = folder.read("a.csv", '"id","t"\n' + body + '"7","say \\"hi\\", ok"\n')
+    assert read.rows[-1] == (7, 'say "hi", ok')
+    assert len(read.rows) == 40_001
+
+
+def test_a_line_without_end_is_not_read_into_memory(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from dbrag.sources.files import encoding
+
+    monkeypatch.setattr(encoding, "_MAX_LINE", 1000)
+    monkeypatch.setattr(encoding, "_BLOCK", 600)
+    for name in ("a.csv", "a.jsonl"):
+        assert "has a line" in folder.reason(name, "x" * 5000)
+        assert "has a line" in folder.reason(name, ("é" * 5000).encode("latin-1"))

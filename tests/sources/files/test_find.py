@@ -250,3 +250,21 @@ def test_without_a_cache_nothing_is_converted(folder: Folder) -> None:
     tables, skipped = find_tables(str(path), OpenOptions())
     assert not tables
     assert "cache" in skipped[0].reason
+
+
+def test_the_cache_below_the_folder_is_not_read(folder: Folder) -> None:
+    folder.write("a.csv", CSV)
+    options = OpenOptions(cache=folder.path / "cache")
+    for _ in range(2):
+        assert [table.name for table in find_tables(str(folder.path), options)[0]] == ["a"]
+
+
+def test_names_that_are_no_text(folder: Folder) -> None:
+    path = os.fsencode(folder.path) + b"/caf\xe9.csv"
+    try:
+        with open(path, "wb") as file:
+            file.write(CSV)
+    except OSError:
+        pytest.skip("this file system takes no such names")
+    assert [table.name for table in folder.find()[0]] == ["caf\ufffd"]
+    assert load(folder.find()[0][0]).rows == [(1, "x"), (2, "y")]

@@ -13,7 +13,8 @@ from .conftest import Folder, load
 
 def test_an_array_of_objects(folder: Folder) -> None:
     text = (
-        '[{"id": 1, "p": 12.50, "s": "007", "d": "2024-01-02", "ok": true, "big": 12345678901234567890},'
+        '[{"id": 1, "p": 12.50, "s": "007", "d": "2024-01-02", "ok": true,'
+        ' "big": 12345678901234567890},'
         '\n {"id": 2, "p": 3, "t": "23:59", "big": -1, "s": null}]'
     )
     read = folder.read("Orders.json", text)

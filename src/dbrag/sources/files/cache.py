@@ -161,7 +161,7 @@ def publish(
         before = _current(home)
         handle, name = tempfile.mkstemp(prefix="work-", suffix=".json", dir=home)
         with open(handle, "w", encoding="utf-8") as file:
-            json.dump(data, file, ensure_ascii=False, indent=1)
+            json.dump(data, file, indent=1)
         os.replace(name, home / "current.json")
     except OSError as error:
         raise _cannot_write(cache, error) from error

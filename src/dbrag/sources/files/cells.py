@@ -21,6 +21,8 @@ class CellTable:
 
     def __init__(self, raw: RawTable) -> None:
         self.raw = raw
+        self._words = raw.new_evidence().words
+        self._longest = max(map(len, self._words)) + 8  # blanks around
         self._columns: dict[str, list[str | None]] = {name: [] for name in raw.columns}
         self._kinds: dict[str, set[str]] = {name: set() for name in raw.columns}
         self._rows = 0
@@ -28,6 +30,7 @@ class CellTable:
 
     def add(self, row: dict[str, Cell | None]) -> None:
         """Append one row; columns that it does not name are NULL."""
+        rows = self._rows
         for name, cell in row.items():
             values = self._columns.get(name)
             if values is None:
@@ -35,11 +38,15 @@ class CellTable:
                 self._kinds.setdefault(name, set())
             if cell is None:
                 continue
-            values.extend([None] * (self._rows - len(values)))
-            values.append(cell[1])
-            self._kinds[name].add(_kind(cell, self.raw, name))
-            self._size += len(cell[1])
-        self._rows += 1
+            kind, text = cell
+            if len(values) < rows:
+                values.extend([None] * (rows - len(values)))
+            values.append(text)
+            self._size += len(text)
+            # Texts like "N/A" leave open what the column is.
+            if kind != TEXT or len(text) > self._longest or text.strip().lower() not in self._words:
+                self._kinds[name].add(kind)
+        self._rows = rows + 1
         if self._rows * (len(self._columns) + 1) > _BATCH_CELLS or self._size > _BATCH_CHARACTERS:
             self.flush()
 
@@ -72,17 +79,7 @@ class CellTable:
         for name, kinds in self._kinds.items():
             evidence = self.raw.evidence.get(name)
             if evidence is not None:
-                _restrict(evidence, kinds - {""})
-
-
-def _kind(cell: Cell, raw: RawTable, name: str) -> str:
-    """The kind that counts for the column: texts like "N/A" leave it open."""
-    kind, text = cell
-    if kind == TEXT and len(text) < 8:
-        words = raw.new_evidence().words if name not in raw.evidence else raw.evidence[name].words
-        if text.strip().lower() in words:
-            return ""
-    return kind
+                _restrict(evidence, kinds)
 
 
 def _restrict(evidence: Evidence, kinds: set[str]) -> None:

@@ -47,7 +47,7 @@ class Layout:
     line: int
     header: list[str | None] | None
     width: int
-    titles: int = 0
+    header_line: int = 0
 
 
 @contextmanager
@@ -65,7 +65,11 @@ def read_delimited(text: Text, raw: RawTable, options: FileOptions, ending: str)
         Unreadable: it holds no table, or a cell without an end.
         OSError: it cannot be read.
     """
+    if text.long_line:
+        raise Unreadable("has a line of more than 64 MB")
     layout = find_layout(text, options, ending)
+    if layout.width > MAX_COLUMNS:
+        raise Unreadable(f"has rows of {layout.width} cells, more than {MAX_COLUMNS}")
     if not _read_fast(text, raw, layout):
         _read_carefully(text, raw, layout)
     raw.guessed += _said(text, layout, options)
@@ -86,8 +90,8 @@ def _said(text: Text, layout: Layout, options: FileOptions) -> list[str]:
     if options.header is None:
         if layout.header is None:
             said.append("no header")
-        elif layout.titles:
-            said.append(f"header in line {layout.line - 1}")
+        else:
+            said.append(f"header in line {layout.header_line}")
     return said
 
 
@@ -154,8 +158,8 @@ def _layout(dialect: Dialect, found: list[Record], options: FileOptions) -> Layo
     if is_header(rows[start], body):
         line = found[start].line + found[start].lines
         width = max(len(rows[start]), _width(body))
-        return Layout(dialect, line, rows[start], width, start)
-    return Layout(dialect, found[start].line, None, _width(rows[start:]), start)
+        return Layout(dialect, line, rows[start], width, found[start].line)
+    return Layout(dialect, found[start].line, None, _width(rows[start:]))
 
 
 def _width(rows: list[list[str | None]]) -> int:

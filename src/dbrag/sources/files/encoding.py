@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _BLOCK = 4 << 20
 _SAMPLE_BYTES = 64 << 10
+_MAX_LINE = 64 << 20
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -40,6 +41,7 @@ class Text:
         bom: bytes of a mark before the text.
         quotes: how many ``"`` it holds.
         escapes: it holds ``\\"``.
+        long_line: a line is so long that it must not be read whole.
     """
 
     path: str
@@ -47,6 +49,7 @@ class Text:
     bom: int = 0
     quotes: int = 0
     escapes: bool = False
+    long_line: bool = False
 
 
 def to_utf8(path: str, target: Path, encoding: str | None = None, said: str = "") -> Text:
@@ -83,7 +86,7 @@ def to_utf8(path: str, target: Path, encoding: str | None = None, said: str = ""
     seen = _Seen()
     if seen.is_utf8(path):
         skip = len(codecs.BOM_UTF8) if bom else 0
-        return Text(path, "utf-8", skip, seen.quotes, seen.escapes)
+        return Text(path, "utf-8", skip, seen.quotes, seen.escapes, seen.long_line)
     if encoding is not None:
         raise UsageError(
             f"{said!r} is not in encoding {encoding!r}: byte {seen.bad_byte}",
@@ -106,6 +109,8 @@ class _Seen:
         self.sample = b""
         """Lines that are not ASCII."""
         self.bad_byte = 0
+        self.long_line = False
+        self._line = 0
 
     def is_utf8(self, path: str) -> bool:
         decoder = codecs.getincrementaldecoder("utf-8")("strict")
@@ -113,6 +118,9 @@ class _Seen:
         with open(path, "rb") as file:
             while block := file.read(_BLOCK):
                 self.quotes += block.count(b'"')
+                ends = b"\n" in block or b"\r" in block
+                self._line = 0 if ends else self._line + len(block)
+                self.long_line = self.long_line or self._line > _MAX_LINE
                 self.escapes = self.escapes or b'\\"' in last[-1:] + block
                 if good:
                     try:
@@ -184,7 +192,7 @@ _WESTERN = frozenset("äöüßÄÖÜéèêëáàâãåçíìîïñóòôõúùû
 
 def _recoded(path: str, target: Path, encoding: str, *, given: str = "") -> Text:
     decoder = codecs.getincrementaldecoder(encoding)("strict")
-    quotes, escapes = 0, False
+    quotes, escapes, line, longest = 0, False, 0, 0
     last = ""
     descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     try:
@@ -194,6 +202,8 @@ def _recoded(path: str, target: Path, encoding: str, *, given: str = "") -> Text
                 block = source.read(_BLOCK)
                 text = decoder.decode(block, final=not block)
                 quotes += text.count('"')
+                line = 0 if "\n" in text or "\r" in text else line + len(text)
+                longest = max(longest, line)
                 escapes = escapes or '\\"' in last[-1:] + text
                 last = text or last
                 file.write(text.encode("utf-8"))
@@ -206,4 +216,4 @@ def _recoded(path: str, target: Path, encoding: str, *, given: str = "") -> Text
         raise Unreadable(f"is not in {encoding}: {error}") from error
     with open(target, "rb") as file:
         bom = len(codecs.BOM_UTF8) if file.read(3) == codecs.BOM_UTF8 else 0
-    return Text(str(target), encoding, bom, quotes, escapes)
+    return Text(str(target), encoding, bom, quotes, escapes, longest > _MAX_LINE)

@@ -36,6 +36,7 @@ class _Found:
     files: list[str]
     parts: list[parquet.Parts]
     skipped: list[SkippedSource]
+    cache: str | None = None
 
 
 def find_tables(
@@ -63,7 +64,8 @@ def find_tables(
     for pattern, one in options.files.items():
         check_options(one, f'files."{pattern}"')
     path = os.path.abspath(path)
-    found = _Found([], [], [])
+    cache = os.path.realpath(options.cache) if options.cache is not None else None
+    found = _Found([], [], [], cache)
     base = path
     if os.path.isdir(path):
         _walk(path, found)
@@ -114,7 +116,9 @@ def _readable_ending(path: str) -> bool:
 
 
 def _walk(folder: str, found: _Found) -> None:
-    """All data files below a folder, by path."""
+    """All data files below a folder, by path; dbrag's own cache is none of them."""
+    if os.path.realpath(folder) == found.cache:
+        return
     try:
         names = sorted(os.listdir(folder))
         if (lake := parquet.lake_of(folder)) is not None:
@@ -179,7 +183,7 @@ def _read(
             continue
         try:
             if parts is not None:
-                tables.append(parquet.table_of(parts, _stem(path, parts)))
+                tables.append(parquet.table_of(parts, _printable(_stem(path, parts))))
                 continue
             if options.cache is None:
                 skipped.append(_skip(path, "needs a cache folder to be converted into"))
@@ -212,7 +216,7 @@ def _stem(path: str, parts: parquet.Parts) -> str:
 
 def _converted(path: str, entry: store.Entry, table: store.Converted) -> FileTable:
     return FileTable(
-        name=table.name,
+        name=_printable(table.name),
         path=path,
         parquet=(os.path.join(entry.folder, table.file),),
         sheet=table.sheet,
@@ -220,6 +224,11 @@ def _converted(path: str, entry: store.Entry, table: store.Converted) -> FileTab
         warnings=table.warnings,
         mark=f"{entry.mark}-{table.file}",
     )
+
+
+def _printable(name: str) -> str:
+    """A name whose bytes are no UTF-8 with ``\ufffd`` for what cannot be shown."""
+    return os.fsencode(name).decode("utf-8", "replace")
 
 
 def _skip(path: str, reason: str) -> SkippedSource:

@@ -166,6 +166,8 @@ def _tables(
         binary.seek(text.bom)
         file = io.TextIOWrapper(binary, encoding="utf-8", newline="")
         if lines:
+            if text.long_line:
+                raise Unreadable("has a line of more than 64 MB")
             yield _of_lines(file, make(name), depth)
             return
         stream = _Stream(file)

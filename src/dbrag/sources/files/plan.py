@@ -127,11 +127,21 @@ def decide(
         delimiter: of the file's cells: where it is ``;``, a comma may be a decimal mark.
     """
     types = _types_of(names, options.types)
-    mark = options.decimal or _decimal_mark(evidence)
+    marks = _decimal_marks(evidence)
+    mark = options.decimal or (next(iter(marks)) if len(marks) == 1 else None)
+    strict = options.decimal is None and delimiter != ";" and marks == {".", ","}
     order = options.dates if options.dates in ("dmy", "mdy") else _date_order(evidence)
     plans, guessed, warnings = [], [], []
     for name, one in zip(names, evidence, strict=True):
         plan, odd = _of_column(name, one, options, mark, order, delimiter)
+        if strict and plan.decimal == ",":
+            plan, odd = (
+                Plan(),
+                (
+                    f"column {name!r} holds numbers with commas, others with points: kept as text; "
+                    'set decimal = "," to read them'
+                ),
+            )
         kind = types.get(name)
         if kind is not None:
             plan, odd = _forced(kind, one, plan, options, mark, order), ""
@@ -160,13 +170,10 @@ def _types_of(names: Sequence[str], types: Mapping[str, str]) -> dict[str, str]:
     return found
 
 
-def _decimal_mark(evidence: Sequence[Evidence]) -> str | None:
-    """The decimal mark that other columns of the file prove; None: none do, or both."""
-    marks = set()
-    for one in evidence:
-        if one.seen and not one.integers and one.formats and _simple(one) != "both":
-            marks.add(_simple(one))
-    return marks.pop() if len(marks) == 1 else None
+def _decimal_marks(evidence: Sequence[Evidence]) -> set[str]:
+    """The decimal marks that columns of the file prove."""
+    numbers = [one for one in evidence if one.seen and not one.integers and one.formats]
+    return {_simple(one) for one in numbers} - {"both"}
 
 
 def _simple(one: Evidence) -> str:
