@@ -224,7 +224,7 @@ class Database:
         """
         started = time.perf_counter()
         source, admitted = scope.admit_anywhere(statement, self.sources)
-        execution = self._run(source, admitted.sql)
+        execution = self._run(source, admitted)
         return Answer(
             question=statement,
             status="answered",
@@ -253,7 +253,7 @@ class Database:
         """Run one statement on the named source, guarded and limited, for evaluation."""
         source = self.source(source_name)
         admitted = guard.admit(statement, source.dialect, scope.reflected(source))
-        return self._run(source, admitted.sql)
+        return self._run(source, admitted)
 
     # ---- the index --------------------------------------------------------------
 
@@ -375,10 +375,11 @@ class Database:
         ]
         return coarse.rank(index, self.embedder(), question, k=k or self.settings.k, tables=allowed)
 
-    def _run(self, source: Source, sql: str) -> Execution:
+    def _run(self, source: Source, admitted: guard.Admitted) -> Execution:
         return run(
             source,
-            sql,
+            admitted.sql,
+            tables=admitted.tables,
             timeout_s=self.settings.timeout_s,
             max_rows=self.settings.max_result_rows,
             max_mb=self.settings.max_result_mb,

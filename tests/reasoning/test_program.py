@@ -114,6 +114,8 @@ def test_a_text_literal_comes_through_unchanged(value: str) -> None:
     [
         "SELECT 1; DROP TABLE t",
         "SELECT 1;\nDELETE FROM t;",
+        "SELECT 1; COMMIT; DROP TABLE t",
+        "SELECT 1; SELECT 2; DROP TABLE t",
         "```sql\nSELECT 1;\nUPDATE t SET a = 1\n```",
         "CREATE TABLE x AS SELECT 1",
         "CREATE TEMP TABLE x AS\nSELECT 1",

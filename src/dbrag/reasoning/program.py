@@ -22,7 +22,7 @@ _FENCE = re.compile(r"```[a-zA-Z]*[ \t]*\n?(.*?)(?:```|\Z)", re.DOTALL)
 _LINE_START = re.compile(r"(?im)^[ \t(]*(?:select|with)\b")
 _ANYWHERE = re.compile(r"(?i)\b(?:select|with)\b")
 _WRITES = re.compile(
-    r"(?im)^[ \t(]*(?:"
+    r"(?im)(?:^|;)[ \t(]*(?:"
     r"(?:drop|truncate|alter|create(?:\s+or\s+replace)?)\s+"
     r"(?:(?:temp|temporary|unique|materialized|external|unlogged|virtual|user)\s+)*"
     r"(?:table|view|index|schema|database|trigger|function|role|sequence|extension|macro)\b"
@@ -30,11 +30,11 @@ _WRITES = re.compile(
     r"|(?:grant|revoke)\s[^\n]*\b(?:to|from|on)\b|copy\s+\S+\s+(?:to|from)\b|copy\s*\("
     r"|attach\s+(?:database\b|')|pragma\s+\w|vacuum\s*(?:;|\Z|into\b|full\b|analyze\b)"
     r"|call\s+\w+\s*\(|exec\s*\(|exec\s+\w|execute\s+immediate\b|load\s+(?:data\b|')"
-    r"|do\s+\$|lock\s+tables?\b|set\s+\S+\s*="
+    r"|(?:commit|rollback|begin)\s*(?:;|\Z)|do\s+\$|lock\s+tables?\b|set\s+\S+\s*="
     r"|explain\s+(?:analyze|verbose|query|select|with|delete|insert|update|\()"
     r")"
 )
-"""The start of a statement that is no query, at the start of a line."""
+"""The start of a statement that is no query, at the start of a line or after a semicolon."""
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
 
