@@ -39,7 +39,8 @@ def translate(error: BaseException, location: str) -> DbragError:
         found = re.search(_UNKNOWN_NAMES[code], text)
         if found:
             name = next(group for group in found.groups() if group).strip(' "')
-            return UnknownName(_first_sentence(error), _hint_of(error), names=(name,))
+            # The server's hint may name a column that nobody may read.
+            return UnknownName(_first_sentence(error), names=(name,))
     return ExecutionError(_first_sentence(error), _hint_of(error))
 
 
