@@ -25,6 +25,8 @@ def copy_arrow(path: str, ending: str, target: Path) -> None:
             for batch in source.to_batches():
                 if batch.num_rows:
                     writer.write_batch(batch)
+    except UnicodeEncodeError as error:
+        raise Unreadable("has a path that is no UTF-8, which Arrow cannot open") from error
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
-        first = str(error).splitlines()[0]
+        first = str(error).splitlines()[0] if str(error) else "damaged"
         raise Unreadable(f"is no {ending[1:]} file that can be read: {first}") from error

@@ -178,7 +178,7 @@ def _read_fast(text: Text, raw: RawTable, layout: Layout) -> bool:
         return False
     try:
         reader = _arrow_reader(text, layout)
-    except pa.ArrowInvalid:
+    except (pa.ArrowInvalid, UnicodeEncodeError):  # Arrow takes paths in UTF-8 only
         return False
     with reader:
         while True:

@@ -119,7 +119,7 @@ def _same_schema(files: Iterable[str]) -> bool:
             if first is not None and not schema.equals(first):
                 return False
             first = schema
-    except (OSError, pa.ArrowInvalid):
+    except (OSError, pa.ArrowInvalid, pa.ArrowNotImplementedError, UnicodeEncodeError):
         return False  # each is looked at on its own
     return True
 
@@ -144,6 +144,8 @@ def table_of(parts: Parts, name: str) -> FileTable:
             inside = f"holds {os.path.basename(path)!r}, which " if len(parts.files) > 1 else ""
             first = str(error).splitlines()[0]
             raise Unreadable(f"{inside}is no Parquet file: {first}") from error
+        except UnicodeEncodeError as error:
+            raise Unreadable("has a path that is no UTF-8, which Arrow cannot open") from error
         if not any(schema is other for other in schemas):
             schemas.append(schema)
         digest.update(mark.encode() + os.fsencode(path) + b"\0")
