@@ -6,6 +6,7 @@ closed. What runs afterwards is ``Admitted.sql``, never the text that came in.
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -20,7 +21,7 @@ from dbrag.execution.calls import check_functions, check_words
 from dbrag.execution.compound import without_parentheses
 from dbrag.execution.dialects import Rules, rules_of
 from dbrag.execution.names import Names
-from dbrag.execution.schema import schema_of
+from dbrag.execution.schema import schemas_of, types_of
 from dbrag.execution.tokens import (
     joined_strings,
     one_line,
@@ -38,6 +39,12 @@ if TYPE_CHECKING:
     from dbrag.types import Table, TableRef
 
 MAX_CHARACTERS = 100_000
+
+# Without any of these a statement has no comments and no strings on several lines.
+_PLAIN = frozenset("-/#$\\\n")
+
+# What sqlglot cannot parse is refused, which says enough.
+logging.getLogger("sqlglot").setLevel(logging.ERROR)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +115,7 @@ def _admit(
     if rules.own_words and ("--" in sql or "/*" in sql):
         # First without comments: sqlglot does not see ORDER BY in ORDER /* … */ BY.
         sql = render(sql, tokenize(sql, dialect), {})
-    elif not rules.own_words:
+    elif not rules.own_words and not (sql.isascii() and _PLAIN.isdisjoint(sql)):
         tokens = tokenize(sql, dialect)
         joined = joined_strings(sql, tokens, rules) if dialect == "postgres" else {}
         sql = render_strictly(sql, tokens, joined, rules)
@@ -126,7 +133,7 @@ def _admit(
     for cte in names.recursive:
         _check_recursion(cte, tree)
     if not rules.own_words:
-        check_words(tokens, tree, rules, functions, schema_of(tables).types)
+        check_words(tokens, tree, rules, functions, types_of(tables))
     edits = _with_dots(tokens, names.edits)
     edits |= _lambdas(tokens, names.arrows)
     if rules.own_words:
@@ -184,12 +191,9 @@ def _names(
         Refused: tables of several sources are read.
         UnknownName: a name is not there.
     """
-    by_source: dict[str, list[Table]] = {}
-    for table in tables:
-        by_source.setdefault(table.ref.source, []).append(table)
     tried = []
-    for own in by_source.values() or [[]]:
-        names = Names(schema_of(own), rules, ctes, *more)
+    for schema in schemas_of(tables):
+        names = Names(schema, rules, ctes, *more)
         names.walk(tree)
         if not names.unknown:
             return names

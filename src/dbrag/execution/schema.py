@@ -7,7 +7,7 @@ import re
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 from dbrag.execution.words import RESERVED
@@ -20,20 +20,30 @@ if TYPE_CHECKING:
 _CUTOFF = 0.6
 _KEPT = 16
 
-_schemas: OrderedDict[tuple[int, ...], Schema] = OrderedDict()
+_schemas: OrderedDict[tuple[int, ...], tuple[Schema, ...]] = OrderedDict()
 _lock = threading.Lock()
 
 
-def schema_of(tables: Sequence[Table]) -> Schema:
-    """The schema of these tables; kept, since 2,000 tables take a while to look through."""
+def schemas_of(tables: Sequence[Table]) -> tuple[Schema, ...]:
+    """One schema for each source; kept, since 2,000 tables take a while to look through."""
     # By identity, which is safe: a kept schema keeps its tables.
     key = tuple(map(id, tables))
     with _lock:
-        schema = _schemas.pop(key, None) or Schema(tuple(tables))
-        _schemas[key] = schema
+        found = _schemas.pop(key, None)
+        if found is None:
+            by_source: dict[str, list[Table]] = {}
+            for table in tables:
+                by_source.setdefault(table.ref.source, []).append(table)
+            found = tuple(Schema(tuple(own)) for own in by_source.values() or [[]])
+        _schemas[key] = found
         while len(_schemas) > _KEPT:
             _schemas.popitem(last=False)
-    return schema
+    return found
+
+
+def types_of(tables: Sequence[Table]) -> frozenset[str]:
+    """Words of the columns' declared types, folded."""
+    return frozenset().union(*(schema.types for schema in schemas_of(tables)))
 
 
 @dataclass(frozen=True)
@@ -93,17 +103,32 @@ class Schema:
         """
         own = list(within)
         close = _columns_like(name, own)
+        refs = {table.ref for table in own}
         same = [
-            f"{table.ref.name}.{column.name}"
-            for table in self.tables
-            if table not in own and (column := table.column(name)) is not None
+            f"{table.ref.name}.{column}"
+            for table, column in self._columns.get(name.casefold(), ())
+            if table.ref not in refs
         ]
-        return [*close, *same[:3]] or _columns_like(name, self.tables)
+        return [*close, *same[:3]] or self._columns_like(name)
+
+    @cached_property
+    def _columns(self) -> dict[str, list[tuple[Table, str]]]:
+        found: dict[str, list[tuple[Table, str]]] = {}
+        for table in self.tables:
+            for column in table.columns:
+                found.setdefault(column.name.casefold(), []).append((table, column.name))
+        return found
+
+    def _columns_like(self, name: str) -> list[str]:
+        folded = nearest(name, self._columns)
+        places = [place for other in folded for place in self._columns[other]]
+        return [f"{table.ref.name}.{column}" for table, column in places[:3]]
 
 
 def nearest(name: str, names: Iterable[str], n: int = 3, cutoff: float = _CUTOFF) -> list[str]:
     """At most ``n`` of ``names`` that are spelled like ``name``, the nearest first."""
-    scored = [(likeness(name, other), other) for other in names]
+    like = _Likeness(name)
+    scored = [(like(other), other) for other in names]
     close = [pair for pair in scored if pair[0] >= cutoff]
     close.sort(key=lambda pair: -pair[0])
     return [other for _, other in close[:n]]
@@ -111,10 +136,7 @@ def nearest(name: str, names: Iterable[str], n: int = 3, cutoff: float = _CUTOFF
 
 def likeness(one: str, other: str) -> float:
     """How alike two names are, 0 to 1; a name within the other counts as at least 0.75."""
-    a, b = _plain(one), _plain(other)
-    if min(len(a), len(b)) >= 3 and (a in b or b in a):
-        return max(0.75, min(len(a), len(b)) / max(len(a), len(b)))
-    return spelling(one, other)
+    return _Likeness(one)(other)
 
 
 def spelling(one: str, other: str) -> float:
@@ -123,16 +145,33 @@ def spelling(one: str, other: str) -> float:
     Letter case, blanks and underscores do not count; names that are far apart (below 0.6)
     may come out as 0.
     """
-    a, b = _plain(one), _plain(other)
-    if a == b:
-        return 1.0
-    matcher = difflib.SequenceMatcher(None, a, b)
-    # The upper bounds are cheap, and most pairs are far apart.
-    if matcher.real_quick_ratio() < _CUTOFF or matcher.quick_ratio() < _CUTOFF:
-        return 0.0
-    return matcher.ratio()
+    return _Likeness(one).spelling(_plain(other))
 
 
+class _Likeness:
+    """Likeness of many names to one, which is looked through only once."""
+
+    def __init__(self, name: str) -> None:
+        self._name = _plain(name)
+        self._matcher = difflib.SequenceMatcher(None, "", self._name)
+
+    def __call__(self, other: str) -> float:
+        a, b = self._name, _plain(other)
+        if min(len(a), len(b)) >= 3 and (a in b or b in a):
+            return max(0.75, min(len(a), len(b)) / max(len(a), len(b)))
+        return self.spelling(b)
+
+    def spelling(self, plain: str) -> float:
+        if plain == self._name:
+            return 1.0
+        self._matcher.set_seq1(plain)
+        # The upper bounds are cheap, and most pairs are far apart.
+        if self._matcher.real_quick_ratio() < _CUTOFF or self._matcher.quick_ratio() < _CUTOFF:
+            return 0.0
+        return self._matcher.ratio()
+
+
+@lru_cache(maxsize=65536)
 def _plain(name: str) -> str:
     return re.sub(r"[\W_]+", "", name.casefold()) or name
 
