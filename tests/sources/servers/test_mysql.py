@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import threading
 import time
 from datetime import UTC, date, datetime
@@ -9,6 +10,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from sqlalchemy.engine import make_url
 
 from dbrag.errors import ExecutionError, LimitReached, SourceBusy, SourceError, UnknownName
 from dbrag.execution.limits import within
@@ -99,7 +101,7 @@ VALUES = [
     ("binary(4)", "'ab'", b"ab\0\0"),
     ("varbinary(20)", "x'00ff'", b"\x00\xff"),
     ("blob", "x'c3a9'", b"\xc3\xa9"),
-    ("text", "'é😀'", "é😀"),
+    ("text character set utf8mb4", "'é😀'", "é😀"),
     ("text", "''", ""),
     ("text", "NULL", None),
     ("varchar(9) character set latin1", "'é'", "é"),
@@ -421,6 +423,31 @@ def test_a_cancel_without_a_server_to_take_it_hangs_up(
 
         with pytest.raises(SourceError, match="lost"):
             work()
+
+
+def test_a_user_with_a_single_connection(database: TestDatabase) -> None:
+    name = f"dbrag_{secrets.token_hex(4)}"
+    database.run(
+        f"CREATE USER {name}@'%' IDENTIFIED BY 'p' WITH MAX_USER_CONNECTIONS 1",
+        f"GRANT SELECT ON {database.name}.* TO {name}@'%'",
+    )
+    url = make_url(database.url_as(name, "p"))
+    source = ServerSource("my", url, "here", MySqlEngine())
+    try:
+        with source.session() as session:
+            with pytest.raises(SourceBusy, match="no more connections"), source.session():
+                pass
+            threading.Timer(0.3, session.cancel).start()
+
+            def work() -> None:
+                session.execute("SELECT SLEEP(3)")
+                session.fetch(1)
+
+            with pytest.raises(SourceError, match="lost"):
+                work()
+        source.close()
+    finally:
+        database.run(f"DROP USER {name}@'%'")
 
 
 def test_a_killed_connection_is_told_and_reopened(

@@ -152,25 +152,23 @@ NAMES = [
 
 
 def test_any_name_can_be_read(database: TestDatabase) -> None:
-    made = []
     for name in NAMES:
         quoted = mysql_marks.quoted(name)
-        try:
-            database.run(f"CREATE TABLE {quoted} ({quoted} int PRIMARY KEY)")
-        except Exception:
-            continue  # letter case does not count on this server
+        if name == "Mixed" and database.run("SELECT @@lower_case_table_names") != [(0,)]:
+            continue
+        database.run(f"CREATE TABLE {quoted} ({quoted} int PRIMARY KEY)")
         database.run(f"INSERT INTO {quoted} VALUES (7)")
-        made.append(name)
+    made = [name for (name,) in database.run("SHOW TABLES")]
     source = source_of(database)
     found = tables_of(source)
     assert set(found) == set(made)
-    assert set(made) >= set(NAMES) - {"Mixed", "mixed"}
+    assert set(made) >= set(NAMES) - {"Mixed"}
     assert {ref.name for ref in source.marks()} == set(made)
     for name, table in found.items():
-        assert [c.name for c in table.columns] == [name]
+        assert table.columns[0].name.lower() == name.lower()
         with source.scan(table, 5) as rows:
             assert list(rows) == [(7,)]
-        assert source.statistics(table)[name].distinct == 1
+        assert source.statistics(table)[table.columns[0].name].distinct == 1
     source.close()
 
 
