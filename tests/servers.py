@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
@@ -187,6 +188,23 @@ class PrivatePostgres:
     def stop(self, mode: str = "immediate") -> None:
         """Stop it; "immediate" is a crash."""
         self._call("pg_ctl", "-D", self._data, "-w", "-m", mode, "stop")
+
+    @contextmanager
+    def frozen(self) -> Iterator[None]:
+        """All its processes stand still: it takes connections and answers nothing."""
+        head = int((self._data / "postmaster.pid").read_text().split()[0])
+        listed = subprocess.run(
+            ["ps", "--ppid", str(head), "-o", "pid="], capture_output=True, text=True, check=True
+        )
+        processes = [head, *map(int, listed.stdout.split())]
+        for process in processes:
+            os.kill(process, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            for process in processes:
+                with suppress(ProcessLookupError):
+                    os.kill(process, signal.SIGCONT)
 
     def _call(self, program: str, *arguments: object) -> None:
         command = [str(self._binaries / program), *map(str, arguments)]

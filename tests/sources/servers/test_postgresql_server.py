@@ -14,8 +14,10 @@ import pytest
 
 from dbrag.catalog.profile import profile_table
 from dbrag.errors import DbragError, LimitReached, SourceBusy, SourceError
+from dbrag.execution import limits
 from dbrag.execution.run import run
 from dbrag.options import OpenOptions, SourceOptions
+from dbrag.sources.servers import postgresql
 from dbrag.sources.servers.open import open_server
 
 if TYPE_CHECKING:
@@ -167,6 +169,31 @@ def test_a_crash_in_the_middle_and_life_after_it(
 def _is_down(server: PrivatePostgres) -> bool:
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", server.port)) != 0
+
+
+def test_a_server_that_stands_still(
+    private_postgres: PrivatePostgres, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "_GRACE_S", 1.0)
+    monkeypatch.setattr(postgresql, "CANCEL_S", 0.5)
+    url = f"{private_postgres.database.url}?connect_timeout=2"
+    opened = open_server("db", url, url, OpenOptions())
+
+    def ask() -> None:
+        run(opened, "SELECT pg_sleep(60)", timeout_s=1, max_rows=1, max_mb=1)
+
+    started = time.monotonic()
+    with ExitStack() as stack:
+        freeze = threading.Timer(0.5, stack.enter_context, [private_postgres.frozen()])
+        freeze.start()
+        with pytest.raises(LimitReached, match="time limit"):
+            ask()
+        freeze.join()
+        with pytest.raises(SourceError, match="does not answer"):
+            ask()
+    assert time.monotonic() - started < 15
+    assert run(opened, "SELECT 1", timeout_s=5, max_rows=1, max_mb=1).rows == ((1,),)
+    opened.close()
 
 
 def test_an_interrupted_statement_is_gone(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from typing import TYPE_CHECKING, Any
@@ -30,7 +31,8 @@ LOCK_S = 10
 """Seconds to wait for a table that somebody is altering."""
 IDLE_S = 600
 """Seconds after which the server ends a transaction that does nothing."""
-CANCEL_S = 5.0
+CANCEL_S = 3.0
+"""Seconds to wait for the server to take a cancel."""
 STATISTICS_KEPT_S = 60.0
 
 _CHUNK_ROWS = 16
@@ -108,7 +110,9 @@ class PostgresEngine:
     def connect_arguments(self, url: URL) -> Mapping[str, Any]:
         """Time to connect, keep-alive, UTF-8, no prepared statements (poolers lose them)."""
         chosen = {name: value for name, value in _DEFAULTS.items() if name not in url.query}
-        own = url.query.get("options", "")
+        if os.environ.get("PGCONNECT_TIMEOUT"):
+            chosen.pop("connect_timeout", None)
+        own = url.query.get("options", os.environ.get("PGOPTIONS", ""))
         options = own if isinstance(own, str) else " ".join(own)
         return {
             **chosen,
