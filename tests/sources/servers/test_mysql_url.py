@@ -169,6 +169,11 @@ def test_errors_become_ours(number: int, text: str, kind: type[DbragError]) -> N
         assert ours.hint
 
 
+def test_a_missing_package_is_named() -> None:
+    error = RuntimeError("'cryptography' package is required for sha256_password or …")
+    assert "pip install cryptography" in translate(error, "mysql://u@h/db").hint
+
+
 @given(st.integers(-5, 70_000), st.text(max_size=80))
 def test_any_error_becomes_ours(number: int, text: str) -> None:
     assert isinstance(translate(Exception(number, text), "mysql://h"), DbragError)

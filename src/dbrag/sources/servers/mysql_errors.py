@@ -16,7 +16,7 @@ from dbrag.errors import (
 )
 
 _NAME = re.compile(r"'([^']*)'")
-_DENIED = frozenset({1044, 1045, 1698, 3118, 3955, 1862, 1820})
+_DENIED = frozenset({1044, 1045, 1251, 1698, 1820, 1862, 2058, 2059, 2061, 3118, 3955})
 _NO_RIGHT = frozenset({1142, 1143, 1227, 1356, 1370})
 _LOST = frozenset({1053, 1077, 1079, 1080, 1927, 2006, 2013, 2014, 2055, 4031})
 _UNREACHED = frozenset({2002, 2003, 2005})
@@ -49,6 +49,11 @@ def translate(error: BaseException, location: str) -> DbragError:
         )
     if number in (1792, 1290, 1836):
         return ExecutionError(f"only reading is allowed: {text}", "write SELECT")
+    if "'cryptography' package is required" in text:
+        return SourceUnreadable(
+            f"{location!r} asks for the password in a way that PyMySQL cannot do unencrypted",
+            "use an encrypted connection or a socket, or: pip install cryptography",
+        )
     if number == 0 and isinstance(error, (UnicodeError, ValueError, RuntimeError)):
         return ExecutionError(f"the driver cannot read the answer: {type(error).__name__}")
     if number == 0:

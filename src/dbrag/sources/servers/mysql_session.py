@@ -111,20 +111,20 @@ def begin(raw: Any, timeout_s: float | None) -> None:
         timeout_s: the server stops a statement after that time, or earlier where its
             administrator says so.
     """
-    name, unit = ("max_statement_time", 1) if is_mariadb(raw) else ("max_execution_time", 1000)
-    if timeout_s is None:
+    limits = [("max_statement_time", 1.0), ("max_execution_time", 1000.0)]
+    # A proxy may call itself something else than the server is: then the other one.
+    for name, unit in limits if is_mariadb(raw) else reversed(limits):
         value = "DEFAULT"
-    elif unit == 1:
-        value = f"LEAST(IF(@@GLOBAL.{name} > 0, @@GLOBAL.{name}, 1e9), {max(timeout_s, 0.001):.3f})"
-    else:
-        limit = max(1, round(timeout_s * unit))
-        value = f"LEAST(IF(@@GLOBAL.{name} > 0, @@GLOBAL.{name}, {limit}), {limit})"
-    try:
-        _run(raw, f"SET SESSION {name} = {value}")
-    except Exception as error:
-        if _number(error) != _UNKNOWN_VARIABLE:
-            raise
-        log.info("this server has no setting %s", name)
+        if timeout_s is not None:
+            limit = f"{max(timeout_s, 0.001):.3f}" if unit == 1 else max(1, round(timeout_s * unit))
+            value = f"LEAST(IF(@@GLOBAL.{name} > 0, @@GLOBAL.{name}, {limit}), {limit})"
+        try:
+            _run(raw, f"SET SESSION {name} = {value}")
+            break
+        except Exception as error:
+            if _number(error) != _UNKNOWN_VARIABLE:
+                raise
+            log.info("this server has no setting %s", name)
     _run(raw, "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY")
 
 
@@ -185,7 +185,9 @@ def _streaming() -> Any:
             if self._statement is not None:
                 mysql_binary.close(connection, self._statement)
 
-        __del__ = close
+        def __del__(self) -> None:
+            with suppress(Exception):
+                self.close()
 
     return Streaming
 
