@@ -30,6 +30,8 @@ def test_marks_of_encodings_are_no_part_of_the_first_name(folder: Folder, encodi
         ("cp1251", "Город,Число\nМосква,5\nСанкт-Петербург,7\nНовосибирск,9\n"),
         ("shift_jis", "名前,値\n東京都千代田区,1\n大阪府大阪市,2\n北海道札幌市,3\nカタカナ,4\n"),
         ("gb18030", "城市,人口\n北京市朝阳区,5\n上海市浦东新区,7\n广州市天河区,9\n"),
+        ("cp850", "Straße,n\nMüllerweg,1\nÄußere Gasse,2\nKöln,3\nDüsseldorf,4\n"),
+        ("cp1250", "imię,n\nŁukasz,1\nStanisław,2\nŚwiętosław,3\nWrocław,4\n"),
         ("latin-1", "ville,n\nÉvry,1\nOrléans,2\n"),
     ],
 )
@@ -97,6 +99,11 @@ def test_backslashes_before_quotes(folder: Folder) -> None:
 def test_blanks_after_delimiters(folder: Folder) -> None:
     text = 'a, b, c\n1, "x, y", 3\n2, "z", 4\n'
     assert folder.read("a.csv", text).rows == [(1, "x, y", 3), (2, "z", 4)]
+
+
+def test_a_blank_after_each_delimiter(folder: Folder) -> None:
+    assert folder.read("a.csv", "id, name\n1, Ann\n2, Bob\n").rows == [(1, "Ann"), (2, "Bob")]
+    assert folder.read("b.csv", "id,name\n1, Ann\n2, Bob\n").column("name") == [" Ann", " Bob"]
 
 
 def test_quotes_that_mean_nothing(folder: Folder) -> None:

@@ -188,3 +188,41 @@ def test_a_bomb_is_refused(folder: Folder) -> None:
     with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("xl/worksheets/sheet1.xml", b"\0" * (100 << 20))
     assert "refused" in folder.reason("a.xlsx", data.getvalue())
+
+
+def test_open_document(folder: Folder) -> None:
+    def cell(kind: str, value: str) -> str:
+        attribute = {"float": "value", "date": "date-value", "boolean": "boolean-value"}.get(kind)
+        inner = f' office:{attribute}="{value}"' if attribute else ""
+        return (
+            f'<table:table-cell office:value-type="{kind}"{inner}><text:p>{value}</text:p>'
+            "</table:table-cell>"
+        )
+
+    lines = [
+        [cell("string", name) for name in ("id", "name", "day", "ok")],
+        [cell("float", "1"), cell("string", "Zoë"), cell("date", "2024-01-02"),
+         cell("boolean", "true")],
+        [cell("float", "2"), cell("string", "x"), cell("date", "2024-03-04"),
+         cell("boolean", "false")],
+    ]  # fmt: skip
+    body = "".join(f"<table:table-row>{''.join(line)}</table:table-row>" for line in lines)
+    names = " ".join(
+        f'xmlns:{name}="urn:oasis:names:tc:opendocument:xmlns:{name}:1.0"'
+        for name in ("office", "table", "text")
+    )
+    content = (
+        f'<?xml version="1.0" encoding="UTF-8"?><office:document-content {names}><office:body>'
+        f'<office:spreadsheet><table:table table:name="S">{body}</table:table>'
+        "</office:spreadsheet></office:body></office:document-content>"
+    )
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w") as archive:
+        archive.writestr("mimetype", "application/vnd.oasis.opendocument.spreadsheet")
+        archive.writestr("META-INF/manifest.xml", "<manifest/>")
+        archive.writestr("content.xml", content)
+    read = folder.read("a.ods", data.getvalue())
+    assert read.rows == [
+        (1, "Zoë", dt.date(2024, 1, 2), True),
+        (2, "x", dt.date(2024, 3, 4), False),
+    ]

@@ -15,7 +15,7 @@ from dbrag.sources.files import find_tables
 
 from .conftest import load
 
-SETTINGS = settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+SETTINGS = settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 TRICKY = st.sampled_from(
     ["", '"', '""', ",", ";", "\n", "\r\n", "\r", "a\nb", "'", "\\", '\\"', " x ", "x", "007", "NA",
@@ -106,7 +106,7 @@ def test_arbitrary_text_is_read_or_named(text: str, name: str) -> None:
     assert found or skipped
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(
     st.binary(max_size=300),
     st.sampled_from(

@@ -38,6 +38,7 @@ class Converted:
 
     Attributes:
         file: Parquet file within its generation.
+        redacted: columns that are not in it.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Converted:
     sheet: str | None = None
     guessed: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    redacted: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +90,12 @@ def load(cache: Path, path: str, mark: str) -> Entry | None:
         if data["mark"] != mark or data["version"] != VERSION or data["path"] != path:
             return None
         tables = tuple(
-            Converted(t["name"], t["file"], t["sheet"], tuple(t["guessed"]), tuple(t["warnings"]))
+            Converted(
+                t["name"],
+                t["file"],
+                t["sheet"],
+                *(tuple(t.get(field, ())) for field in ("guessed", "warnings", "redacted")),
+            )
             for t in data["tables"]
         )
         skipped = tuple((name, reason) for name, reason in data["skipped"])
@@ -130,10 +137,16 @@ def publish(
     tables: Sequence[Converted],
     skipped: Sequence[tuple[str, str]],
     failed: str | None = None,
+    *,
+    alone: bool = False,
 ) -> Entry:
     """Make the Parquet files in ``results`` the conversion of ``path``.
 
     Another process may do the same at the same time: either result stands.
+
+    Args:
+        alone: remove the conversion before this one at once, since it holds what this
+            one leaves out.
 
     Raises:
         SourceError: the cache cannot be written.
@@ -165,7 +178,7 @@ def publish(
         os.replace(name, home / "current.json")
     except OSError as error:
         raise _cannot_write(cache, error) from error
-    _remove_generations(home, {mark, before or mark})
+    _remove_generations(home, {mark} if alone else {mark, before or mark})
     return Entry(mark, str(target), tuple(tables), tuple(skipped), failed)
 
 

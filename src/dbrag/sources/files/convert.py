@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from dbrag.sources.files.names import (
 from dbrag.sources.files.plan import Plan, decide, evidence_for
 from dbrag.sources.files.raw import RawTable
 from dbrag.sources.files.unpack import Unreadable, members, unpack, unpack_member
+from dbrag.sources.redact import FileRedaction
 
 _GROUP_ROWS = 122_880
 _GROUP_BYTES = 64 << 20
@@ -43,11 +45,28 @@ class Job:
         path: absolute.
         options: the user's settings for it.
         where: the tables of ``dbrag.toml`` they come from, for messages.
+        redaction: columns to leave out.
     """
 
     path: str
     options: FileOptions
     where: str = 'files."*"'
+    redaction: FileRedaction | None = None
+
+    def hides(self, table: str, column: str) -> bool:
+        """Whether the column is left out."""
+        return self.redaction is not None and self.redaction.hides(table, column)
+
+    def mark(self) -> str:
+        """Changes whenever the file, or how it is read, changes.
+
+        Raises:
+            OSError: it is gone.
+        """
+        mark = store.mark_of(self.path, self.options)
+        if self.redaction is None:
+            return mark
+        return hashlib.sha256(f"{mark}\n{self.redaction.mark}".encode()).hexdigest()[:32]
 
 
 def convert(job: Job, cache: Path) -> store.Entry:
@@ -71,7 +90,7 @@ def convert(job: Job, cache: Path) -> store.Entry:
 
 
 def _convert(job: Job, cache: Path) -> store.Entry:
-    mark = store.mark_of(job.path, job.options)
+    mark = job.mark()
     entry = store.load(cache, job.path, mark)
     if entry is not None:
         return entry
@@ -93,12 +112,21 @@ def _convert(job: Job, cache: Path) -> store.Entry:
             raise
         if _mark_now(job) != mark:
             raise Changed
-        return store.publish(cache, job.path, mark, work / "out", tables, skipped, failed)
+        return store.publish(
+            cache,
+            job.path,
+            mark,
+            work / "out",
+            tables,
+            skipped,
+            failed,
+            alone=job.redaction is not None,
+        )
 
 
 def _mark_now(job: Job) -> str:
     try:
-        return store.mark_of(job.path, job.options)
+        return job.mark()
     except OSError:
         return ""
 
@@ -132,10 +160,7 @@ def _tables(job: Job, work: Path) -> tuple[list[store.Converted], list[tuple[str
             path = str(inner)
         tables = _of_plain(job, path, stem, ending, work, 0, skipped)
     names = numbered([table.name for table in tables])
-    return [
-        store.Converted(name, one.file, one.sheet, one.guessed, one.warnings)
-        for name, one in zip(names, tables, strict=True)
-    ], skipped
+    return [replace(one, name=name) for name, one in zip(names, tables, strict=True)], skipped
 
 
 def _of_plain(
@@ -155,8 +180,10 @@ def _of_plain(
     if ending in _ARROW or ending in _PARQUET:
         from dbrag.sources.files.arrow import copy_arrow
 
-        copy_arrow(path, ending, out / f"{first}.parquet")
-        return [store.Converted(name, f"{first}.parquet")]
+        gone = copy_arrow(
+            path, ending, out / f"{first}.parquet", lambda column: job.hides(name, column)
+        )
+        return [store.Converted(name, f"{first}.parquet", redacted=gone)]
     for raw, delimiter in _read(job, path, name, ending, work, skipped):
         file = f"{first + len(tables)}.parquet"
         tables.append(_write(job, raw, out / file, delimiter))
@@ -198,7 +225,12 @@ def _write(job: Job, raw: RawTable, target: Path, delimiter: str | None) -> stor
         raise Unreadable("has no columns")
     evidence = [raw.evidence[name] for name in raw.columns]
     plans = decide(raw.columns, evidence, job.options, delimiter=delimiter)
-    columns = list(plans.columns)
+    columns: list[Plan | None] = list(plans.columns)
+    gone = [i for i, name in enumerate(raw.columns) if job.hides(raw.name, name)]
+    for i in gone:
+        columns[i] = None
+    if len(gone) == len(columns):
+        raise Unreadable("has only redacted columns")
     warnings = [*raw.warnings, *plans.warnings]
     while True:
         try:
@@ -206,7 +238,7 @@ def _write(job: Job, raw: RawTable, target: Path, delimiter: str | None) -> stor
             break
         except _ColumnMisfit as misfit:
             name = raw.columns[misfit.column]
-            plan = columns[misfit.column]
+            plan = plans.columns[misfit.column]
             line = raw.line_of(misfit.row)
             if plan.forced:
                 raise UsageError(
@@ -218,8 +250,13 @@ def _write(job: Job, raw: RawTable, target: Path, delimiter: str | None) -> stor
             warnings.append(
                 f"column {name!r} is kept as text: {misfit.text!r} in line {line} is no {plan.type}"
             )
+    redacted = tuple(raw.columns[i] for i in gone)
+    guessed, warnings = (
+        [note for note in notes if not any(name in note for name in redacted)]
+        for notes in ([*raw.guessed, *plans.guessed], warnings)
+    )
     return store.Converted(
-        raw.name, target.name, raw.sheet, (*raw.guessed, *plans.guessed), tuple(warnings)
+        raw.name, target.name, raw.sheet, tuple(guessed), tuple(warnings), redacted
     )
 
 
@@ -229,13 +266,13 @@ class _ColumnMisfit(Exception):
         self.column, self.row, self.text = column, row, text
 
 
-def write_parquet(raw: RawTable, plans: Sequence[Plan], target: Path) -> None:
-    """Write a raw table with its columns as planned, in row groups."""
+def write_parquet(raw: RawTable, plans: Sequence[Plan | None], target: Path) -> None:
+    """Write a raw table with its columns as planned, in row groups; no plan: left out."""
     import pyarrow as pa
     from pyarrow import parquet
 
     schema = pa.schema(
-        [(name, arrow_type(plan)) for name, plan in zip(raw.columns, plans, strict=True)]
+        [(name, arrow_type(p)) for name, p in zip(raw.columns, plans, strict=True) if p is not None]
     )
     done, waiting, rows, size = 0, [], 0, 0
     os.close(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600))
@@ -243,6 +280,8 @@ def write_parquet(raw: RawTable, plans: Sequence[Plan], target: Path) -> None:
         for texts in raw.batches():
             arrays = []
             for column, (array, plan) in enumerate(zip(texts, plans, strict=True)):
+                if plan is None:
+                    continue
                 try:
                     arrays.append(cast(array, plan))
                 except Misfit as misfit:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dbrag.sources.files.header import kind_of
 from dbrag.sources.files.unpack import Unreadable
@@ -189,6 +189,10 @@ def find_dialect(
         score += 0.01 * (one.delimiter == likely)
         if score > best_score + 1e-9:
             best, best_score = one, score
+    text = "".join(sample)
+    blank = best.delimiter + " "
+    if best.delimiter.strip() and text.count(best.delimiter) == text.count(blank):
+        best = replace(best, spaces=True)  # a blank after each of them is no part of a cell
     return best
 
 

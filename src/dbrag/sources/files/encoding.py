@@ -27,7 +27,7 @@ _BOMS = (
 # What files that are not UTF-8 are in, as far as it can be told from them.
 _CANDIDATES = (
     "cp1252", "cp1251", "cp1250", "shift_jis", "cp932", "gb18030", "big5", "euc_kr", "euc_jp",
-    "koi8_r", "cp1253", "cp1254", "cp1255", "cp1256",
+    "koi8_r", "cp850", "cp1253", "cp1254", "cp1255", "cp1256",
 )  # fmt: skip
 
 
@@ -183,6 +183,8 @@ def _western(sample: bytes) -> bool:
     high = [char for char in text if ord(char) > 127]
     words = re.findall(r"[^\W\d_]*[^\x00-\x7f][^\W\d_]*", text)
     letters = sum(sum(char.isascii() for char in word) for word in words)
+    if re.search(r"[A-Za-z][“”„…–—£§°«»¡¿ª][a-z]", text):
+        return False  # these stand in no word: it is an older encoding
     usual = sum(char in _WESTERN for char in high)
     return usual >= 0.9 * len(high) and letters >= len(high)
 

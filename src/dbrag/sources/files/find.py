@@ -25,6 +25,7 @@ from dbrag.sources.files.names import (
 from dbrag.sources.files.plan import check_options
 from dbrag.sources.files.table import FileTable
 from dbrag.sources.files.unpack import Unreadable
+from dbrag.sources.redact import FileRedaction
 
 _DEFAULT = FileOptions()
 
@@ -43,6 +44,7 @@ def find_tables(
     path: str,
     options: OpenOptions,
     on_file: Callable[[str], None] | None = None,
+    redaction: FileRedaction | None = None,
 ) -> tuple[list[FileTable], list[SkippedSource]]:
     """The tables of one data file, of all below a folder, or of those that match a pattern.
 
@@ -53,6 +55,7 @@ def find_tables(
     Args:
         path: a file, a folder or a glob (``*``, ``?``, ``[…]``, ``**``).
         on_file: called with the path of each file before it is read.
+        redaction: columns that must not be converted.
 
     Returns:
         The tables by path, and the files that cannot be read, each with the reason.
@@ -75,7 +78,7 @@ def find_tables(
     else:
         base = _fixed_part(path)
         _match(path, found)
-    return _read(found, base, options, on_file)
+    return _read(found, base, options, on_file, redaction)
 
 
 def _fixed_part(pattern: str) -> str:
@@ -171,6 +174,7 @@ def _read(
     base: str,
     options: OpenOptions,
     on_file: Callable[[str], None] | None,
+    redaction: FileRedaction | None,
 ) -> tuple[list[FileTable], list[SkippedSource]]:
     tables: list[FileTable] = []
     skipped = list(found.skipped)
@@ -190,7 +194,7 @@ def _read(
                 continue
             if on_file is not None:
                 on_file(path)
-            entry = convert(Job(path, own, where), options.cache)
+            entry = convert(Job(path, own, where, redaction), options.cache)
         except Unreadable as error:
             skipped.append(_skip(path, str(error)))
             continue
@@ -223,6 +227,7 @@ def _converted(path: str, entry: store.Entry, table: store.Converted) -> FileTab
         guessed=table.guessed,
         warnings=table.warnings,
         mark=f"{entry.mark}-{table.file}",
+        redacted=table.redacted,
     )
 
 

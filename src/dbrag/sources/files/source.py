@@ -159,12 +159,14 @@ class DataFiles:
         """The engine over the files as they are now; called with the lock held."""
         from dbrag.sources.duck.files import FilesSource
         from dbrag.sources.files.find import find_tables
+        from dbrag.sources.redact import FileRedaction
 
         if self._closed:
             raise SourceError(f"source {self._name!r} is closed", "open it again")
         if self._inner is not None and time.monotonic() - self._looked < _LOOK_AGAIN_S:
             return self._inner
-        tables, left_out = find_tables(self._place, self._options)
+        redaction = FileRedaction.of(self._name, self._options.redact)
+        tables, left_out = find_tables(self._place, self._options, redaction=redaction)
         self._left_out = tuple(left_out)
         if not tables:
             reasons = "; ".join(f"{one.location!r}: {one.reason}" for one in left_out[:3])

@@ -19,6 +19,7 @@ class FileTable:
         sheet: of an Excel file.
         guessed: what was guessed in reading it, for people: "delimiter ';'".
         warnings: what was found odd and how it was read: "3 rows have more cells …".
+        redacted: columns that were left out when the file was converted.
         mark: changes whenever the user's file, or how it is read, changes.
     """
 
@@ -30,3 +31,4 @@ class FileTable:
     guessed: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     mark: str = ""
+    redacted: tuple[str, ...] = ()
