@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Self
 
 from dbrag import scope
 from dbrag.errors import SourceNotFound, UsageError
-from dbrag.execution import guard
 from dbrag.execution.run import run
 from dbrag.index import build, manifest, store
 from dbrag.reasoning.reasoner import Reasoner
@@ -252,7 +251,7 @@ class Database:
     def run_sql(self, source_name: str, statement: str) -> Execution:
         """Run one statement on the named source, guarded and limited, for evaluation."""
         source = self.source(source_name)
-        admitted = guard.admit(statement, source.dialect, scope.reflected(source))
+        admitted = scope.admit_on(source, statement)
         return self._run(source, admitted)
 
     # ---- the index --------------------------------------------------------------

@@ -160,6 +160,16 @@ def indexed_sources(settings: Settings) -> tuple[str, ...]:
     )
 
 
+def admit_on(source: Source, statement: str) -> Admitted:
+    """The statement as it may run on one source.
+
+    Raises:
+        Refused, UnknownName: it may not.
+        SourceError: the source cannot be read.
+    """
+    return admit(statement, source.dialect, reflected(source), functions=source.functions())
+
+
 def admit_anywhere(statement: str, sources: Sequence[Source]) -> tuple[Source, Admitted]:
     """The one source whose tables a statement reads, with the statement as it may run.
 
@@ -172,7 +182,7 @@ def admit_anywhere(statement: str, sources: Sequence[Source]) -> tuple[Source, A
     first_error: DbragError | None = None
     for source in sources:
         try:
-            admitted.append((source, admit(statement, source.dialect, reflected(source))))
+            admitted.append((source, admit_on(source, statement)))
         except DbragError as error:
             first_error = first_error or error
     if len(admitted) > 1:

@@ -159,23 +159,26 @@ class Workshop:
         seen = [table for table in self.tables if table.ref in tables]
         return names.restore_names(sql, seen, self.source.dialect)
 
+    def _allowed(self, sql: str) -> guard.Admitted:
+        return guard.admit(sql, self.source.dialect, self.tables, functions=self.source.functions())
+
     def _admit(self, sql: str) -> tuple[guard.Admitted, tuple[str, ...]]:
         dialect = self.source.dialect
         changes: tuple[str, ...] = ()
         try:
-            admitted = guard.admit(sql, dialect, self.tables)
+            admitted = self._allowed(sql)
         except UnknownName as error:
             mended = self._mended(sql)
             if mended is None:
                 raise
             try:
-                admitted = guard.admit(mended.sql, dialect, self.tables)
+                admitted = self._allowed(mended.sql)
             except DbragError:
                 raise error from None  # what the model wrote is what it has to hear of
             changes = mended.changes
         literals = repair.mend_literals(admitted.sql, self.tables, dialect, self._spelling)
         if literals is not None:
-            admitted = guard.admit(literals.sql, dialect, self.tables)
+            admitted = self._allowed(literals.sql)
             changes += literals.changes
         return admitted, changes
 
@@ -219,8 +222,7 @@ class Workshop:
         return found[0][0] if len(found) == 1 and isinstance(found[0][0], str) else None
 
     def _lookup(self, query: exp.Select) -> tuple[tuple[Any, ...], ...]:
-        dialect = self.source.dialect
-        admitted = guard.admit(query.sql(dialect), dialect, self.tables)
+        admitted = self._allowed(query.sql(self.source.dialect))
         timeout_s = min(2.0, self.settings.timeout_s)
         return run(self.source, admitted.sql, timeout_s=timeout_s, max_rows=10, max_mb=16).rows
 
