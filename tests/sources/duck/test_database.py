@@ -428,3 +428,13 @@ def test_an_idle_engine_is_closed(database: Callable[..., Any]) -> None:
     with duckdb.connect(source.location) as writer:
         writer.execute("INSERT INTO t VALUES (2)")
     assert rows(source, "SELECT count(*) FROM t") == [(2,)]
+
+
+def test_an_engine_that_broke_is_started_anew(database: Callable[..., Any]) -> None:
+    source = database("CREATE TABLE t AS SELECT 1 AS a")
+    with source.session() as session:
+        session.execute("SELECT a FROM t")
+        error = source._translate(duckdb.FatalException("FATAL Error: it was invalidated"))
+        assert isinstance(error, SourceError)
+    assert not source._engine.is_open
+    assert rows(source, "SELECT a FROM t") == [(1,)]

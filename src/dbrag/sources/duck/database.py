@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from dbrag.errors import DbragError, SourceBusy, SourceUnreadable
 from dbrag.sources.duck import marks
 from dbrag.sources.duck.engine import Engine, open_engine, quoted
-from dbrag.sources.duck.errors import opening_error, statement_error
+from dbrag.sources.duck.errors import is_fatal, opening_error, statement_error
 from dbrag.sources.duck.session import DuckSession
 from dbrag.sources.filelocks import session_on
 
@@ -264,6 +264,8 @@ class DuckDatabase:
         return self._user_macros(cursor)[1]
 
     def _translate(self, error: Exception) -> DbragError:
+        if is_fatal(error):
+            self._engine.spoil()
         return statement_error(error, self._path, self._options.memory_mb)
 
     def _check_unchanged(self) -> None:

@@ -117,6 +117,7 @@ class Engine:
         self._timer: threading.Timer | None = None
         self._users = 0
         self._closed = False
+        self._spoiled = False
         self.generation = 0
 
     @contextmanager
@@ -138,7 +139,7 @@ class Engine:
             with self._lock:
                 self._users -= 1
                 idle = self._users == 0
-                if idle and self._closed:
+                if idle and (self._closed or self._spoiled):
                     self._shut()
                 elif idle:
                     self._timer = threading.Timer(self._linger_s, self.release)
@@ -160,6 +161,10 @@ class Engine:
             if self._users == 0:
                 self._shut()
 
+    def spoil(self) -> None:
+        """After an error that DuckDB does not survive: start anew as soon as possible."""
+        self._spoiled = True
+
     @property
     def is_open(self) -> bool:
         """True while the engine is there."""
@@ -179,6 +184,7 @@ class Engine:
                 self._spill()
                 raise
             self.generation += 1
+            self._spoiled = False
         return self._connection
 
     def _shut(self) -> None:

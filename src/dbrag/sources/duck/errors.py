@@ -62,6 +62,13 @@ def statement_error(error: Exception, location: str, memory_mb: int) -> DbragErr
     return ExecutionError(text or type(error).__name__)
 
 
+def is_fatal(error: BaseException) -> bool:
+    """True when DuckDB answers nothing any more until it is started anew."""
+    import duckdb
+
+    return isinstance(error, (duckdb.FatalException, duckdb.InternalException))
+
+
 def opening_error(error: Exception, path: str, memory_mb: int) -> DbragError:
     """An error of opening the database file ``path``."""
     import duckdb

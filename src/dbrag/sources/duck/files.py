@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from dbrag.errors import DbragError, SourceError, SourceUnreadable
 from dbrag.sources.duck.engine import Engine, open_engine, quoted
-from dbrag.sources.duck.errors import opening_error, statement_error
+from dbrag.sources.duck.errors import is_fatal, opening_error, statement_error
 from dbrag.sources.duck.parquet import ParquetTable, mark_of, translate_reading
 from dbrag.sources.duck.session import DuckSession
 from dbrag.types import Column, Table, TableRef
@@ -277,6 +277,7 @@ class FilesSource:
             row_count=parquet.rows,
             estimate=parquet.rows,
             notes=(*file.guessed, *file.warnings),
+            redacted=file.redacted,
         )
 
     def _unreadable(self, file: FileTable, reason: str) -> Table:
@@ -284,4 +285,6 @@ class FilesSource:
         return Table(self._ref(file), (), comment=f"cannot be read: {reason}")
 
     def _translate(self, error: Exception) -> DbragError:
+        if is_fatal(error):
+            self._engine.spoil()
         return statement_error(error, self._location, self._options.memory_mb)
