@@ -272,3 +272,49 @@ def test_views_of_duckdb(tmp_path: Path) -> None:
         assert columns(source) == KEPT | {"v5": [], "v6": ["id"]}
     finally:
         source.close()
+
+
+def test_files_are_converted_without_it(tmp_path: Path) -> None:
+    import gzip
+
+    import pyarrow as pa
+    from pyarrow import feather
+
+    folder, cache = tmp_path / "firm", tmp_path / "cached"
+    folder.mkdir()
+    rows = "".join(f"{i},name {i},{TOKEN}{i},01/02/20{i % 100:02d}\n" for i in range(300))
+    (folder / "people.csv").write_text("id,name,Salary,born\n" + rows)
+    (folder / "packed.csv.gz").write_bytes(gzip.compress(f"id,salary\n1,{TOKEN}\n".encode()))
+    (folder / "lines.jsonl").write_text(f'{{"id": 1, "salary": "{TOKEN}"}}\n{{"id": 2}}\n')
+    feather.write_feather(
+        pa.table({"id": [1], "salary": [TOKEN]}), folder / "old.feather", compression="uncompressed"
+    )
+
+    def held() -> int:
+        import pyarrow.parquet as pq
+
+        texts = [f.read_bytes() for f in cache.rglob("*") if f.is_file()]
+        for file in cache.rglob("*.parquet"):
+            texts.append(repr(pq.read_table(file).to_pylist()).encode())
+        return sum(TOKEN.encode() in text for text in texts)
+
+    def found(*patterns: str) -> dict[str, tuple[list[str], tuple[str, ...]]]:
+        (source,), _ = open_sources([str(folder)], OpenOptions(cache=cache, redact=patterns))
+        try:
+            tables = source.reflect()
+            with source.session() as session:
+                session.execute("SELECT COUNT(*) FROM people")
+                assert session.fetch(1) == [(300,)]
+        finally:
+            source.close()
+        return {t.ref.name: ([c.name for c in t.columns], t.redacted) for t in tables}
+
+    assert found()["people"] == (["id", "name", "Salary", "born"], ())
+    assert held()
+    tables = found("salary")
+    assert tables["people"] == (["id", "name", "born"], ("Salary",))
+    for name in ("packed", "lines", "old"):
+        assert tables[name] == (["id"], ("salary",))
+    assert not held()
+    assert found("firm.people.salary")["people"][1] == ("Salary",)
+    assert found("firm.people.salary")["lines"] == (["id", "salary"], ())

@@ -115,6 +115,40 @@ class Pattern:
         return False
 
 
+@dataclass(frozen=True)
+class FileRedaction:
+    """Columns of data files that are not even converted into the cache.
+
+    Attributes:
+        source: name of the source that the files belong to.
+    """
+
+    source: str
+    patterns: tuple[Pattern, ...]
+
+    @classmethod
+    def of(cls, source: str, patterns: Sequence[str]) -> FileRedaction | None:
+        """What ``redact`` says of the files of a source; None where it says nothing.
+
+        Raises:
+            UsageError: a pattern that is none.
+        """
+        mine = [pattern for text in patterns if (pattern := Pattern.of(text)).may_be_in(source)]
+        return cls(source, tuple(mine)) if mine else None
+
+    @property
+    def mark(self) -> str:
+        """Changes with the patterns."""
+        return "\n".join([self.source, *sorted(pattern.text for pattern in self.patterns)])
+
+    def hides(self, table: str, column: str) -> bool:
+        """Whether the column of that table of a file is left out."""
+        from dbrag.types import TableRef
+
+        ref = TableRef(self.source, None, table)
+        return any(pattern.matches(ref, column) for pattern in self.patterns)
+
+
 class Redacted:
     """A source without some of its columns; everything else is the inner source's."""
 
