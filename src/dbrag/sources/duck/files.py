@@ -278,6 +278,7 @@ class FilesSource:
             estimate=parquet.rows,
             notes=(*file.guessed, *file.warnings),
             redacted=file.redacted,
+            redacted=file.redacted,
         )
 
     def _unreadable(self, file: FileTable, reason: str) -> Table:
