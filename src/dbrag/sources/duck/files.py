@@ -278,7 +278,6 @@ class FilesSource:
             estimate=parquet.rows,
             notes=(*file.guessed, *file.warnings),
             redacted=file.redacted,
-            redacted=file.redacted,
         )
 
     def _unreadable(self, file: FileTable, reason: str) -> Table:
