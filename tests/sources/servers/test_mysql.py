@@ -254,6 +254,23 @@ def test_numbers_keep_their_digits_and_sign(source: ServerSource) -> None:
         ask(source, "SELECT 9223372036854775807 + 1")
 
 
+def test_settings_that_a_server_lacks_are_left_out(
+    database: TestDatabase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not is_mariadb(database):
+        pytest.skip("MariaDB taken for MySQL")
+    monkeypatch.setattr(mysql_session, "is_mariadb", lambda raw: False)
+    source = open_source(database)
+    assert "ONLY_FULL_GROUP_BY" in one(source, "SELECT @@sql_mode")
+    assert one(source, "SELECT 1 / 3") == Decimal("0.333333333333")
+    assert one(source, "SELECT @@group_concat_max_len") == 2**30
+    started = time.monotonic()
+    with pytest.raises(LimitReached, match="stopped"):
+        ask(source, ENDLESS, timeout_s=0.4)
+    assert time.monotonic() - started < 3
+    source.close()
+
+
 def test_dates_and_names_of_months_do_not_depend_on_the_server(source: ServerSource) -> None:
     assert one(source, "SELECT MONTHNAME('2020-01-01')") == "January"
     assert one(source, "SELECT @@session.time_zone") == "+00:00"

@@ -378,6 +378,25 @@ def test_marks_of_views(database: TestDatabase, other: TestDatabase) -> None:
         blind.close()
 
 
+def test_a_table_that_is_written_all_the_time_is_always_new(
+    database: TestDatabase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mysql_marks, "_SMALL", ())
+    monkeypatch.setattr(mysql_marks, "_WAIT_S", 0)
+    database.run("CREATE TABLE t (i int)", "CREATE TABLE k (i int)")
+    time.sleep(1.1)
+    source = source_of(database)
+    seen = set()
+    for i in range(3):
+        database.run(f"INSERT INTO t VALUES ({i})")
+        found = marks(source)
+        seen.add(found["t"])
+        assert found["k"] == marks(source)["k"]
+    assert len(seen) == 3
+    time.sleep(1.1)
+    assert marks(source) == marks(source)
+
+
 def test_dropped_and_new_tables_show(database: TestDatabase) -> None:
     database.run("CREATE TABLE t (i int)", "CREATE TABLE k (i int)")
     source = source_of(database)
