@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dbrag.errors import Refused
+from dbrag.sources.duck.growth import check_growth
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -105,7 +106,7 @@ def parse_select(sql: str) -> ParsedSelect:
 
     Raises:
         Refused: no or several statements, another kind than SELECT (also inside it),
-            a parameter, an unknown kind of node, or no SQL at all.
+            a parameter, an unknown kind of node, a huge constant, or no SQL at all.
     """
     import duckdb
 
@@ -133,7 +134,9 @@ def parse_select(sql: str) -> ParsedSelect:
         raise Refused("the statement is nested too deeply", "write it in steps") from error
     if tree.get("error", True) or len(tree.get("statements", ())) != 1:
         raise Refused(f"the statement cannot be read: {tree.get('error_message')}", _HINT)
-    return _collect(tree["statements"][0])
+    statement = tree["statements"][0]
+    check_growth(statement)
+    return _collect(statement)
 
 
 def _collect(statement: dict[str, Any]) -> ParsedSelect:
