@@ -35,6 +35,7 @@ from dbrag.types import (
 )
 
 if TYPE_CHECKING:
+    from dbrag.execution.guard import Admitted
     from dbrag.models.base import ChatModel, Embedder
     from dbrag.sources.base import SkippedSource, Source
 
@@ -374,7 +375,7 @@ class Database:
         ]
         return coarse.rank(index, self.embedder(), question, k=k or self.settings.k, tables=allowed)
 
-    def _run(self, source: Source, admitted: guard.Admitted) -> Execution:
+    def _run(self, source: Source, admitted: Admitted) -> Execution:
         return run(
             source,
             admitted.sql,
