@@ -18,6 +18,7 @@ from dbrag.execution import limits
 from dbrag.execution.run import run
 from dbrag.options import OpenOptions, SourceOptions
 from dbrag.sources.servers import postgresql
+from dbrag.sources.servers import source as server_source
 from dbrag.sources.servers.open import open_server
 
 if TYPE_CHECKING:
@@ -176,6 +177,7 @@ def test_a_server_that_stands_still(
 ) -> None:
     monkeypatch.setattr(limits, "_GRACE_S", 1.0)
     monkeypatch.setattr(postgresql, "CANCEL_S", 0.5)
+    monkeypatch.setattr(server_source, "ANSWER_S", 1.0)
     url = f"{private_postgres.database.url}?connect_timeout=2"
     opened = open_server("db", url, url, OpenOptions())
 
@@ -192,6 +194,16 @@ def test_a_server_that_stands_still(
         with pytest.raises(SourceError, match="does not answer"):
             ask()
     assert time.monotonic() - started < 15
+    assert run(opened, "SELECT 1", timeout_s=5, max_rows=1, max_mb=1).rows == ((1,),)
+    # Also where a connection lies idle, and in the middle of a session.
+    with private_postgres.frozen(), pytest.raises(SourceError, match="does not answer"):
+        ask()
+    assert run(opened, "SELECT 1", timeout_s=5, max_rows=1, max_mb=1).rows == ((1,),)
+    with ExitStack() as stack:
+        with opened.session(5) as session:
+            session.execute("SELECT 1")
+            stack.enter_context(private_postgres.frozen())
+        assert time.monotonic() - started < 30
     assert run(opened, "SELECT 1", timeout_s=5, max_rows=1, max_mb=1).rows == ((1,),)
     opened.close()
 

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 class ServerEngine(Protocol):
     """One kind of database server. Objects hold no connection and are shared by threads.
 
-    An engine may also have ``engine_arguments``, a mapping for ``create_engine``.
+    An engine may also have ``engine_arguments``, a mapping for ``create_engine``, and
+    ``abandon(raw)``, which ends a connection on which another thread waits for an answer.
     """
 
     dialect: str

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import socket
 import threading
 import time
 from typing import TYPE_CHECKING, Any
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
     from dbrag.errors import DbragError
     from dbrag.sources.base import ColumnStatistics
     from dbrag.types import Table, TableRef
+
+log = logging.getLogger(__name__)
 
 CONNECT_S = 10
 LOCK_S = 10
@@ -152,6 +156,14 @@ class PostgresEngine:
     def cancel(self, raw: RawConnection[Any], url: URL) -> None:
         """Stop the running statement on the server; called from another thread."""
         raw.cancel_safe(timeout=CANCEL_S)
+
+    def abandon(self, raw: RawConnection[Any]) -> None:
+        """End a connection on which another thread waits for an answer."""
+        try:
+            with socket.fromfd(raw.fileno(), socket.AF_INET, socket.SOCK_STREAM) as copy:
+                copy.shutdown(socket.SHUT_RDWR)
+        except Exception as error:  # closed meanwhile
+            log.debug("abandon: %s", type(error).__name__)
 
     def translate(self, error: BaseException, location: str) -> DbragError:
         """A driver's error as one of ours; never with a password in it."""

@@ -30,6 +30,9 @@ STATEMENT_S = 3600.0
 CATALOG_S = 120.0
 """Seconds for each statement that reads the server's catalog."""
 
+ANSWER_S = 10.0
+"""Seconds to wait for the server's answer where no statement is run."""
+
 _POOL_SIZE = 4
 _MAX_CONNECTIONS = 16
 _POOL_WAIT_S = 30.0
@@ -204,14 +207,32 @@ class ServerSource:
             raw = connection.connection.driver_connection
             session = ServerSession(raw, self._server, self._url, self._explain, timeout_s)
             try:
-                session.begin()
+                with self._watched(raw):
+                    session.begin()
                 yield connection, session
             finally:
+                with self._watched(raw):
+                    reusable = session.finish()
                 # A pool that was closed meanwhile would keep what comes back to it.
-                if not session.finish() or self._closed:
+                if not reusable or self._closed:
                     connection.invalidate()
         finally:
             connection.close()
+
+    @contextmanager
+    def _watched(self, raw: Any) -> Iterator[None]:
+        """Short exchanges with the server: one that stands still ends them as a lost connection."""
+        abandon = getattr(self._server, "abandon", None)
+        if abandon is None:
+            yield
+            return
+        watch = threading.Timer(ANSWER_S, abandon, [raw])
+        watch.daemon = True
+        watch.start()
+        try:
+            yield
+        finally:
+            watch.cancel()
 
     @contextmanager
     def _catalog(self, what: str) -> Iterator[Connection]:
@@ -270,6 +291,7 @@ class ServerSource:
 
     def _make_pool(self) -> Engine:
         from sqlalchemy import create_engine, event
+        from sqlalchemy.exc import InvalidatePoolError
         from sqlalchemy.pool import QueuePool
 
         shown = with_password(self._url, None)
@@ -280,7 +302,6 @@ class ServerSource:
             pool_size=_POOL_SIZE,
             max_overflow=_MAX_CONNECTIONS - _POOL_SIZE,
             pool_timeout=_POOL_WAIT_S,
-            pool_pre_ping=True,
             pool_recycle=_RECYCLE_S,
             hide_parameters=True,
             **arguments,
@@ -295,7 +316,21 @@ class ServerSource:
         # Before SQLAlchemy's own first statements.
         @event.listens_for(engine, "connect", insert=True)
         def prepare(raw: Any, record: Any) -> None:
+            record.info["fresh"] = True
             self._server.prepare(raw)
+
+        # As SQLAlchemy's pool_pre_ping, but for no longer than we wait.
+        @event.listens_for(engine, "checkout")
+        def ping(raw: Any, record: Any, proxy: Any) -> None:
+            if record.info.pop("fresh", False):
+                return
+            try:
+                with self._watched(raw):
+                    alive = engine.dialect.do_ping(raw)
+            except Exception as error:
+                raise InvalidatePoolError from error
+            if not alive:
+                raise InvalidatePoolError
 
         return engine
 
