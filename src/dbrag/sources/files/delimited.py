@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from dbrag.sources.files.encoding import Text
 
 _SAMPLE_CHARACTERS = 256 << 10
-_BLOCK_BYTES = 4 << 20
+_BLOCK_BYTES = 1 << 20  # Arrow reads some thirty of them ahead
 _BATCH_ROWS = 20_000
 _NAMES = {",": "','", ";": "';'", "\t": "tab", "|": "'|'", "": "none, one column"}
 
