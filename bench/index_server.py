@@ -27,7 +27,7 @@ from typing import Any
 SCHEMAS, TABLES = 20, 2_000
 LARGE_ROWS = (1_000_000, 2_000_000, 3_000_000, 4_000_000, 5_000_000)
 TOPICS = ("orders", "customers", "items", "visits", "invoices", "sensors", "payments", "teams")
-PER_FILE = 5_000_000
+FILES = 20
 GROUP = 500_000
 
 HASHED = """
@@ -136,8 +136,9 @@ def fill(connection: Any, scale: float) -> str:
 
 def parquet(options: argparse.Namespace) -> None:
     """One table of many files, larger than memory."""
-    folder = Path(options.place)
     rows = round(options.rows * options.scale)
+    # A folder for each size: files are written once and used again.
+    folder = Path(options.place) / f"rows_{rows}"
     expected = write_parquet(folder / "trips", rows)
     with tempfile.TemporaryDirectory(prefix="dbrag-bench-") as directory:
         say_index("index", index(str(folder), directory, options))
@@ -154,7 +155,7 @@ def parquet(options: argparse.Namespace) -> None:
 
 
 def write_parquet(folder: Path, rows: int) -> tuple[int, int]:
-    """Files of 5 million rows, written in pieces; number of rows and sum of amounts."""
+    """About 20 files, written in pieces; number of rows and sum of amounts."""
     import numpy as np
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -162,11 +163,12 @@ def write_parquet(folder: Path, rows: int) -> tuple[int, int]:
     started = time.perf_counter()
     folder.mkdir(parents=True, exist_ok=True)
     total, writer = 0, None
+    per_file = -(-rows // FILES // GROUP) * GROUP
     for start in range(0, rows, GROUP):
         ids = np.arange(start, min(start + GROUP, rows), dtype=np.int64)
         amounts = ids * 7919 % 100_003
         total += int(amounts.sum())
-        path = folder / f"part-{start // PER_FILE:04}.parquet"
+        path = folder / f"part-{start // per_file:04}.parquet"
         if writer is None and path.exists():
             continue
         places = pa.DictionaryArray.from_arrays(
@@ -175,7 +177,7 @@ def write_parquet(folder: Path, rows: int) -> tuple[int, int]:
         piece = pa.table({"id": ids, "amount": amounts, "place": places.cast(pa.string())})
         writer = writer or pq.ParquetWriter(path.with_suffix(".part"), piece.schema)
         writer.write_table(piece, row_group_size=GROUP)
-        if (start + GROUP) % PER_FILE == 0 or start + GROUP >= rows:
+        if (start + GROUP) % per_file == 0 or start + GROUP >= rows:
             writer.close()
             path.with_suffix(".part").rename(path)
             writer = None
