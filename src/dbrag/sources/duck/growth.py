@@ -12,8 +12,8 @@ from typing import Any
 
 from dbrag.errors import Refused
 
-MAX_VALUE = 2**28
-"""Characters, bytes or elements that constants may make of one value."""
+MAX_VALUE = 2**20
+"""Bytes that constants may make of one value; DuckDB holds up to 2,048 of them at a time."""
 
 _GROWING = frozenset(
     {
@@ -29,12 +29,13 @@ _GROWING = frozenset(
     }
 )
 _ELEMENT_BYTES = {"generate_series": 8, "range": 8, "list_resize": 8, "array_resize": 8}
+_SERIES = frozenset({"generate_series", "range"})
 _FORMATTING = frozenset({"format", "printf"})
 _WIDTH = re.compile(r"\d{6,}")
 
 
 def check_growth(tree: Any) -> None:
-    """Refuse a statement whose constants make a value of more than 256 MB.
+    """Refuse a statement whose constants make a value of more than 1 MB.
 
     Args:
         tree: of DuckDB's parser; functions in a FROM give rows, not values.
@@ -72,6 +73,8 @@ def _factor(call: dict[str, Any]) -> float:
     if name not in _GROWING:
         return 1.0
     numbers = [_number(argument) for argument in arguments]
+    if name in _SERIES and len(numbers) > 1 and math.isfinite(numbers[0]):
+        numbers = [abs(numbers[1] - numbers[0])]  # from a start to a stop
     return max(1.0, *numbers, 0.0) * _ELEMENT_BYTES.get(name, 1)
 
 
