@@ -41,10 +41,14 @@ def check_functions(
     for token in called(tokens, _column_lists(tree), strict=strict):
         name = token.text
         prefix = _prefix(tokens, places[token.start]) if strict else ""
+        if name.lower() == "columns" and prefix:
+            _refuse(name, rules, allowed)
         if prefix:
             if _may_follow(prefix, name, rules, allowed, own):
                 continue
-        elif name.lower() in allowed or name.casefold() in own:
+        elif name.casefold() in own or (
+            name.lower() in allowed and not _means_stored(token, rules)
+        ):
             continue
         _refuse(name, rules, allowed)
     if rules.own_words and tree.find(exp.RegexpLike) is not None:
@@ -65,6 +69,11 @@ def _prefix(tokens: Sequence[Token], i: int) -> str:
     if i < 1 or tokens[i - 1].token_type is not TokenType.DOT:
         return ""
     return tokens[i - 2].text if i > 1 else "."
+
+
+def _means_stored(token: Token, rules: Rules) -> bool:
+    """To MySQL ```count`(x)`` is a stored function, whatever it does, before the built-in one."""
+    return rules.name == "mysql" and token.token_type is TokenType.IDENTIFIER
 
 
 def _may_follow(
