@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dbrag.catalog.profile import profile_table
-from dbrag.errors import DbragError, ExecutionError, SourceNotFound, SourceUnreadable
+from dbrag.errors import DbragError, ExecutionError, Refused, SourceNotFound, SourceUnreadable
+from dbrag.execution.guard import admit
 from dbrag.sources.servers import mysql_marks
 from dbrag.sources.servers.mysql import MySqlEngine
 from dbrag.sources.servers.source import ServerSource
@@ -413,18 +414,38 @@ def test_only_functions_that_compute(database: TestDatabase, other: TestDatabase
         "definer": "DETERMINISTIC NO SQL",
         "writes": "DETERMINISTIC MODIFIES SQL DATA SQL SECURITY INVOKER",
         "moody": "NOT DETERMINISTIC NO SQL SQL SECURITY INVOKER",
-        "sleep": "DETERMINISTIC NO SQL SQL SECURITY INVOKER",
-        "benchmark": "DETERMINISTIC NO SQL SQL SECURITY INVOKER",
     }
+    # Functions of other schemas count: names of no other test.
+    mark = secrets.token_hex(4)
     for name, kind in kinds.items():
-        database.run(f"CREATE FUNCTION `{name}` (x int) RETURNS int {kind} RETURN x")
-    other.run(f"CREATE FUNCTION far (x int) RETURNS int {kinds['pure']} RETURN x")
-    database.run("CREATE TABLE t (i int)")
+        database.run(f"CREATE FUNCTION {name}_{mark} (x int) RETURNS int {kind} RETURN x")
+    for name in ("sleep", "benchmark", "abs"):
+        database.run(f"CREATE FUNCTION `{name}` (x int) RETURNS int {kinds['pure']} RETURN x")
+    other.run(
+        f"CREATE FUNCTION far_{mark} (x int) RETURNS int {kinds['pure']} RETURN x",
+        f"CREATE FUNCTION reads_{mark} (x int) RETURNS int {kinds['writes']} RETURN x",
+    )
     found = source_of(database).functions()
     mine = {name for name in found if "." not in name}
-    assert mine == {"pure", "reads"}
-    assert f"{other.name}.far" in found
-    assert f"{database.name}.pure" in found
+    assert mine == {f"pure_{mark}"}  # elsewhere "reads" writes
+    assert f"{other.name}.far_{mark}" in found
+    assert {f"{database.name}.pure_{mark}", f"{database.name}.reads_{mark}"} <= found
+
+
+def test_a_stored_function_does_not_pass_for_a_built_in_one(database: TestDatabase) -> None:
+    database.run(
+        "CREATE TABLE t (i int)", "INSERT INTO t VALUES (5)",
+        "CREATE FUNCTION `count` (x int) RETURNS int MODIFIES SQL DATA RETURN 777",
+    )  # fmt: skip
+    source = source_of(database)
+    tables, own = source.reflect(), source.functions()
+    with pytest.raises(Refused, match="count"):
+        admit("SELECT `count`(i) FROM t", "mysql", tables, functions=own)
+    for text in ("SELECT count(i) FROM t", "SELECT COUNT (i) FROM t"):
+        with source.session() as session:
+            session.execute(admit(text, "mysql", tables, functions=own).sql)
+            assert session.fetch(2) == [(1,)]
+    source.close()
 
 
 def test_many_tables_take_few_queries(

@@ -36,25 +36,28 @@ def functions(connection: Connection) -> frozenset[str]:
 
     Declared ``DETERMINISTIC``, not ``MODIFIES SQL DATA``, run with the rights of the
     caller (``SQL SECURITY INVOKER``), and not named as a built-in function. The plain
-    name only where it is in the current database.
+    name only where it is in the current database, and only if all functions of that name
+    that the user may call are so.
     """
     ((current,),) = rows(connection, "SELECT DATABASE()")
     found = rows(
         connection,
-        "SELECT ROUTINE_SCHEMA, ROUTINE_NAME FROM information_schema.ROUTINES"
-        " WHERE ROUTINE_TYPE = 'FUNCTION' AND IS_DETERMINISTIC = 'YES'"
+        "SELECT ROUTINE_SCHEMA, ROUTINE_NAME, IS_DETERMINISTIC = 'YES'"
         " AND SQL_DATA_ACCESS IN ('NO SQL', 'CONTAINS SQL', 'READS SQL DATA')"
-        " AND SECURITY_TYPE = 'INVOKER'",
+        " AND SECURITY_TYPE = 'INVOKER'"
+        " FROM information_schema.ROUTINES WHERE ROUTINE_TYPE = 'FUNCTION'",
     )
     native = _native(connection)
-    names = set()
-    for schema, name in found:
-        if schema.lower() in SYSTEM or name.casefold() in native:
+    names, others = set(), set()
+    for schema, name, computes in found:
+        folded = name.casefold()
+        if not computes or schema.lower() in SYSTEM or folded in native:
+            others.add(folded)
             continue
-        names.add(f"{schema}.{name}".casefold())
+        names.add(f"{schema}.{folded}".casefold())
         if schema == current:
-            names.add(name.casefold())
-    return frozenset(names)
+            names.add(folded)
+    return frozenset(names - others)
 
 
 def _native(connection: Connection) -> frozenset[str]:
