@@ -11,7 +11,7 @@ import pytest
 
 from dbrag.errors import DbragError, ExecutionError
 from dbrag.sources.duck.database import DuckDatabase
-from dbrag.sources.duck.engine import open_engine
+from dbrag.sources.duck.engine import SPILL, open_engine
 from dbrag.sources.duck.files import FilesSource
 from dbrag.sources.files.table import FileTable
 
@@ -209,10 +209,10 @@ def test_the_engine_refuses_it_over_a_database_under_another_name(
 @pytest.mark.parametrize("sql", ENGINE + WRITES + SESSION)
 def test_the_session_refuses_it(sql: str, folder: Path, sealed: Any) -> None:
     with sealed.session() as session:
-        spill = sealed._engine._spill.peek()[2][0]
-        assert os.path.isdir(spill)
-        attempt(session.execute, sql, folder, spill)
-        assert os.listdir(spill) == []
+        own = sealed._engine._spill.peek()[2][0]
+        assert os.path.isdir(own)
+        attempt(session.execute, sql, folder, os.path.join(own, SPILL))
+        assert os.listdir(own) == ["alive"]
         # It can still do its work.
         session.execute("SELECT a FROM t")
         assert session.fetch(2) == [(1,)]
@@ -228,7 +228,8 @@ def test_nothing_stands_beside_a_database_that_needs_disk(
         spill = source._engine._spill.peek()[2][0]
         session.execute(big)
         assert session.fetch(1) == [(1_200_000,)]
-        assert os.listdir(spill)
+        assert os.stat(spill).st_mode & 0o077 == 0
+        assert os.listdir(os.path.join(spill, SPILL))
         assert os.listdir(beside) == ["spilling.duckdb"]
     source.close()
     assert not os.path.exists(spill)

@@ -10,8 +10,6 @@ it sends a single SELECT or nothing.
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 import threading
 import weakref
 from collections import OrderedDict
@@ -19,6 +17,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from dbrag.errors import SourceError
+from dbrag.sources.duck.spill import make_folder, remove_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -27,6 +26,9 @@ if TYPE_CHECKING:
 
 LINGER_S = 1.0
 """How long an engine stays open without a session: a DuckDB file is locked meanwhile."""
+
+SPILL = "spill"
+"""Folder inside the engine's own, made by DuckDB when it is needed."""
 
 _MAX_IDLE = 8
 _SPILL = 32
@@ -113,7 +115,7 @@ class Engine:
         self._linger_s = linger_s
         self._lock = threading.Lock()
         self._connection: DuckDBPyConnection | None = None
-        self._spill: weakref.finalize[[str, bool], Engine] | None = None
+        self._spill: weakref.finalize[[str, int], Engine] | None = None
         self._timer: threading.Timer | None = None
         self._users = 0
         self._closed = False
@@ -175,11 +177,11 @@ class Engine:
             self._timer.cancel()
             self._timer = None
         if self._connection is None:
-            folder = tempfile.mkdtemp(prefix="dbrag-duckdb-")
+            folder, file = make_folder()
             # Also deleted at exit, should nobody close the source.
-            self._spill = weakref.finalize(self, shutil.rmtree, folder, True)
+            self._spill = weakref.finalize(self, remove_folder, folder, file)
             try:
-                self._connection = self._start(folder)
+                self._connection = self._start(os.path.join(folder, SPILL))
             except BaseException:
                 self._spill()
                 raise
