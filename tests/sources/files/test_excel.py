@@ -226,3 +226,14 @@ def test_open_document(folder: Folder) -> None:
         (1, "Zoë", dt.date(2024, 1, 2), True),
         (2, "x", dt.date(2024, 3, 4), False),
     ]
+
+
+def test_a_sheet_that_cannot_be_read_does_not_keep_the_others(folder: Folder) -> None:
+    def fill(book: Any) -> None:
+        rows(["t", "u"], ["a", "b"], [1, 2])(book)
+        book.create_sheet("Short").append(["x", "y"])
+
+    folder.write("a.xlsx", workbook(fill))
+    tables, skipped = folder.find("a.xlsx", header=2)
+    assert [load(table).rows for table in tables] == [[(1, 2)]]
+    assert "no header in row 2" in skipped[0].reason

@@ -268,3 +268,18 @@ def test_names_that_are_no_text(folder: Folder) -> None:
         pytest.skip("this file system takes no such names")
     assert [table.name for table in folder.find()[0]] == ["caf\ufffd"]
     assert load(folder.find()[0][0]).rows == [(1, "x"), (2, "y")]
+
+
+def test_an_archive_of_many_bombs_is_refused(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(unpacking, "FREE_BYTES", 1 << 20)
+    monkeypatch.setattr(unpacking, "MAX_RATIO", 1)
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as archive:
+        for number in range(4):
+            archive.writestr(f"{number}.csv", b"a,b\n" + b"1,2\n" * 100_000)
+    folder.write("a.zip", data.getvalue())
+    tables, skipped = folder.find("a.zip")
+    assert [table.name for table in tables] == ["0", "1"]
+    assert ["refused" in one.reason for one in skipped] == [True, True]

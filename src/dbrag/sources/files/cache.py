@@ -188,7 +188,7 @@ def cannot_write(cache: Path, error: OSError) -> SourceError:
 
 
 def _cannot_write(cache: Path, error: OSError) -> SourceError:
-    reason = error.strerror or str(error)
+    reason = os.strerror(error.errno) if error.errno else str(error)
     return SourceError(
         f"data files cannot be converted into {str(cache)!r}: {reason}",
         "free some space, or name another folder: cache = …",

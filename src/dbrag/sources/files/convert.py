@@ -22,9 +22,10 @@ from dbrag.sources.files.names import (
 )
 from dbrag.sources.files.plan import Plan, decide, evidence_for
 from dbrag.sources.files.raw import RawTable
-from dbrag.sources.files.unpack import Unreadable, members, unpack, unpack_member
+from dbrag.sources.files.unpack import Unreadable, check_size, members, unpack, unpack_member
 from dbrag.sources.redact import FileRedaction
 
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG})
 _GROUP_ROWS = 122_880
 _GROUP_BYTES = 64 << 20
 _EXCEL = frozenset({".xlsx", ".xlsm", ".xls", ".xlsb", ".ods"})
@@ -96,16 +97,21 @@ def _convert(job: Job, cache: Path) -> store.Entry:
         return entry
     with open(job.path, "rb"):
         pass  # a file that may not be read fails before anything is written
+    import pyarrow as pa
+
     with store.work_folder(cache, job.path) as work:
         failed = None
         try:
             tables, skipped = _tables(job, work)
         except OSError as error:
-            if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS):
+            if error.errno in _FULL:
                 raise store.cannot_write(cache, error) from error
             raise
         except Unreadable as error:
             tables, skipped, failed = [], [], str(error)
+        except (pa.ArrowException, MemoryError) as error:
+            first = (str(error) or "out of memory").splitlines()[0]
+            tables, skipped, failed = [], [], f"cannot be converted: {first}"
         except UsageError:
             if _mark_now(job) != mark:
                 raise Changed from None
@@ -141,10 +147,14 @@ def _tables(job: Job, work: Path) -> tuple[list[store.Converted], list[tuple[str
         infos = members(job.path, NAMED_EXTENSIONS)
         if not infos:
             raise Unreadable("holds no data file")
+        size = 0
         for number, info in enumerate(infos):
             inner = work / f"member-{number}"
             name, kind, _ = split_name(info.filename)
             try:
+                # No more is ever unpacked of a member than the archive says it has.
+                check_size(size + info.file_size, os.path.getsize(job.path))
+                size += info.file_size
                 unpack_member(job.path, info, inner)
                 tables += _of_plain(job, str(inner), name, kind, work, len(tables), skipped)
             except Unreadable as error:

@@ -85,7 +85,12 @@ def _read(
                 skipped.append((f"{name}_{meta.name}", reason))
                 continue
             raw = RawTable(work, f"{name}_{meta.name}", new_evidence, meta.name)
-            if _read_sheet(book.get_sheet_by_name(meta.name), raw, options):
+            try:
+                filled = _read_sheet(book.get_sheet_by_name(meta.name), raw, options)
+            except Unreadable as error:
+                skipped.append((raw.name, str(error)))
+                continue
+            if filled:
                 if fact is not None and fact.errors:
                     raw.warnings.append(f"{fact.errors} cells with an error like #N/A are NULL")
                 tables.append(raw)

@@ -69,14 +69,23 @@ def copy_limited(stream: IO[bytes], target: Path, size: int) -> None:
     Raises:
         Unreadable: more than ``MAX_BYTES``, or ``MAX_RATIO`` times ``size``.
     """
-    limit = min(MAX_BYTES, max(FREE_BYTES, size * MAX_RATIO))
     done = 0
     with open(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
         while block := stream.read(_BLOCK):
             done += len(block)
-            if done > limit:
-                raise Unreadable(f"unpacks to more than {limit >> 20} MB: refused")
+            check_size(done, size)
             file.write(block)
+
+
+def check_size(done: int, size: int) -> None:
+    """Refuse what unpacks to too much: ``done`` bytes so far, from ``size``.
+
+    Raises:
+        Unreadable: it is beyond the limits.
+    """
+    limit = min(MAX_BYTES, max(FREE_BYTES, size * MAX_RATIO))
+    if done > limit:
+        raise Unreadable(f"unpacks to more than {limit >> 20} MB: refused")
 
 
 def members(path: str, endings: frozenset[str]) -> list[zipfile.ZipInfo]:
