@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -41,8 +42,6 @@ def check_functions(
     for token in called(tokens, _column_lists(tree), strict=strict):
         name = token.text
         prefix = _prefix(tokens, places[token.start]) if strict else ""
-        if name.lower() == "columns" and prefix:
-            _refuse(name, rules, allowed)
         if prefix:
             if _may_follow(prefix, name, rules, allowed, own):
                 continue
@@ -51,6 +50,9 @@ def check_functions(
         ):
             continue
         _refuse(name, rules, allowed)
+    for dot, token in pairwise(tokens):
+        if dot.token_type is TokenType.DOT and token.text.lower() == "columns":
+            _refuse(token.text, rules, _NONE)  # t.COLUMNS('…') picks columns by their text
     if rules.own_words and tree.find(exp.RegexpLike) is not None:
         _refuse("REGEXP", rules, allowed)
 

@@ -42,6 +42,7 @@ class NameCheck:
         self._schema = schema
         self._rules = rules
         self._sure: set[int] = set()
+        self._seen: set[int] = set()
 
     # -- tables ----------------------------------------------------------------
 
@@ -97,9 +98,16 @@ class NameCheck:
 
     def column(self, node: exp.Column, frame: Frame) -> None:
         """Look up one column (or ``t.*``) of a query that sees ``frame``."""
-        if isinstance(node.this, exp.Star) or not isinstance(node.this, exp.Identifier):
-            if node.table and self._qualified(node, frame) is None:
-                self.note(node, Unknown("table", node.table, tuple(self._aliases(frame))))
+        self._seen.add(id(node))
+        if isinstance(node.this, exp.Star):
+            self._star(node, frame)
+            return
+        if not isinstance(node.this, exp.Identifier):
+            # In SQLite t.'name' is a column; in DuckDB name.upper() calls a function.
+            if not (isinstance(node.this, exp.Func) and self._rules.fields and node.table):
+                written = node.sql(self._rules.name)[:40]
+                raise Refused(f"{written!r} is no column", "write its name without quotes")
+            self.column(exp.Column(this=node.args["table"].copy()), frame)
             return
         if self._rules.fields and node.table:
             self._path(node, frame)
@@ -107,6 +115,15 @@ class NameCheck:
             self._qualified_column(node, frame)
         elif not self._sees(node, frame) and not self._split(node, frame):
             self._unqualified(node, frame)
+
+    def _star(self, node: exp.Column, frame: Frame) -> None:
+        """``t.*``: of an entry around the query it may not bring redacted columns."""
+        matches = self._qualified(node, frame) if node.table else []
+        if matches is None:
+            self.note(node, Unknown("table", node.table, tuple(self._aliases(frame))))
+        for v in matches or ():
+            if v.redacted and not any(v is own for own in frame.visible):
+                raise Refused("* is not possible in this place", "name the columns that you need")
 
     def _qualified(self, node: exp.Column, frame: Frame) -> list[Visible] | None:
         """The FROM entries that a column's prefix means, None if there is none."""

@@ -27,6 +27,7 @@ class Rules:
         default_schema: the schema a table without one is looked up in first.
         row_ids: columns that every table has without naming them.
         escapes: a backslash in a string may be an escape, by the engine or its settings.
+        quote_doubled: a quote inside quotes is written twice.
         whole_rows: the name of a FROM entry alone means its whole row.
         fields: ``column.field`` and ``column.function()`` may be written.
     """
@@ -39,6 +40,7 @@ class Rules:
     default_schema: str | None = None
     row_ids: frozenset[str] = frozenset()
     escapes: bool = False
+    quote_doubled: bool = True
     whole_rows: bool = False
     fields: bool = False
 
@@ -93,9 +95,9 @@ _RULES = {
             fields=True,
         ),
         Rules("tsql", default_schema="dbo"),
-        Rules("bigquery", quote=("`", "`"), escapes=True, fields=True),
-        Rules("databricks", quote=("`", "`"), escapes=True, fields=True),
-        Rules("spark", quote=("`", "`"), escapes=True, fields=True),
+        Rules("bigquery", quote=("`", "`"), escapes=True, quote_doubled=False, fields=True),
+        Rules("databricks", quote=("`", "`"), escapes=True, quote_doubled=False, fields=True),
+        Rules("spark", quote=("`", "`"), escapes=True, quote_doubled=False, fields=True),
         Rules("clickhouse", escapes=True),
         Rules("snowflake", escapes=True),
         Rules("redshift", folds=True, default_schema="public", escapes=True),

@@ -9,8 +9,7 @@ from sqlglot import exp
 from dbrag.errors import Refused
 from dbrag.execution.columns import NameCheck
 from dbrag.execution.functions import TABLE_FUNCTIONS
-from dbrag.execution.scope import UNNAMED, Columns, Cte, Frame, Unknown, Visible, real_name
-from dbrag.execution.words import TYPES
+from dbrag.execution.scope import UNNAMED, Columns, Cte, Frame, Unknown, Visible
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -94,7 +93,10 @@ class Entries(NameCheck):
         if frame.redacted and node.args.get("method") == "NATURAL":
             raise Refused("NATURAL JOIN is not possible here", "write JOIN … ON")
         for identifier in node.args.get("using") or ():
-            name = identifier if isinstance(identifier, exp.Identifier) else identifier.this
+            name = identifier.this if isinstance(identifier, exp.Column) else identifier
+            if not isinstance(name, exp.Identifier):
+                raise Refused("USING takes names of columns", "write USING (column)")
+            self._seen.add(id(identifier))
             self._using(name, left, frame.visible)
 
     def _using(
@@ -146,8 +148,9 @@ class Entries(NameCheck):
         for name in names:
             if name.lower() in self._functions:
                 return self._functions[name.lower()]
-            if name.lower() in self._own_functions:
-                return ()
+            if name.casefold() in self._own_functions:
+                # As a value it would call functions: f.pg_ls_dir
+                return () if self._rules.fields else ("*",)
         raise Refused(
             f"function {names[0]!r} may not stand for a table",
             "read tables; for lists in a cell: " + ", ".join(self._functions),
@@ -173,6 +176,7 @@ class Entries(NameCheck):
         scope: Mapping[str, Cte],
         pending: list[exp.Expr],
     ) -> None:
+        self._seen.add(id(node))
         if isinstance(node.this, exp.Func):
             if isinstance(node.this, exp.JSONTable):
                 columns = [c.name for c in node.this.find_all(exp.JSONColumnDef) if c.name]
@@ -278,25 +282,14 @@ class Entries(NameCheck):
                 frame.visible[-1].alias = pivot.alias.casefold()
 
     def field(self, column: exp.Column, name: exp.Identifier, frame: Frame) -> bool:
-        """True when ``(column).name`` reads a field, and cannot call a function."""
-        if column.table:
-            matches = [
-                v for f in frame.chain() for v in f.visible if v.alias == column.table.casefold()
-            ]
-        else:
-            rows = [
-                v for f in frame.chain() for v in f.visible if v.alias == column.name.casefold()
-            ]
-            if self._rules.whole_rows and rows:
-                return self._take(name, rows[:1])
-            matches = [v for f in frame.chain() for v in f.visible]
-        for v in matches:
-            real = real_name(v.names, column.name, column.name)
-            found = v.table.column(real) if v.table is not None and real is not None else None
-            if found is not None:
-                # A column of a type of the user's own; of the built-in ones none has fields.
-                first = (found.type.casefold().split("(")[0].split() or [""])[0]
-                return bool(first) and first not in TYPES and first not in ("text", "ARRAY")
+        """True when ``(row).name`` reads a known column, and cannot call a function."""
+        if column.table or not self._rules.whole_rows:
+            return False
+        folded = column.name.casefold()
+        for seen in frame.chain():
+            rows = [v for v in seen.visible if v.alias == folded]
+            if rows:
+                return name.name.casefold() in (rows[0].columns or ()) and self._take(name, rows)
         return False
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -125,15 +126,8 @@ def _admit(
         # SQLite takes no (SELECT …) UNION (SELECT …): there is no own wording to keep.
         sql = flat.sql(dialect, comments=False)
         tokens, tree = _parse(sql, dialect)
-    parts.check(tree, dialect)
-    check_functions(tokens, tree, rules, functions)
-    words = {t.start: o.text.lower() for o, t in pairwise(tokens)} if rules.fields else {}
-    lambdas = frozenset(start for start, word in words.items() if word == "lambda")
-    names = _names(tree, rules, tables, ctes, (functions, lambdas))
-    for cte in names.recursive:
-        _check_recursion(cte, tree)
-    if not rules.own_words:
-        check_words(tokens, tree, rules, functions, types_of(tables))
+    judge = partial(_judge, rules=rules, tables=tables, ctes=ctes, functions=functions)
+    names = judge(tokens, tree)
     edits = _with_dots(tokens, names.edits)
     edits |= _lambdas(tokens, names.arrows)
     if rules.own_words:
@@ -141,7 +135,9 @@ def _admit(
     else:
         written = render_strictly(sql, tokens, edits, rules)
     if edits:
-        tree = _parse(written, dialect)[1]
+        tokens, tree = _parse(written, dialect)
+        # What runs has to stand the same test as what came in.
+        judge(tokens, tree)
     if dialect == "duckdb":
         _check_as_duckdb(written)
     return Admitted(
@@ -150,6 +146,31 @@ def _admit(
         tree,
         tree.args.get("order") is not None,
     )
+
+
+def _judge(
+    tokens: Sequence[Token],
+    tree: exp.Expr,
+    rules: Rules,
+    tables: Sequence[Table],
+    ctes: Mapping[str, Sequence[str] | None],
+    functions: frozenset[str],
+) -> Names:
+    """Look at every part, function, name and word of a statement.
+
+    Raises:
+        Refused, UnknownName: it is not admitted.
+    """
+    parts.check(tree, rules.name)
+    check_functions(tokens, tree, rules, functions)
+    words = {t.start: o.text.lower() for o, t in pairwise(tokens)} if rules.fields else {}
+    lambdas = frozenset(start for start, word in words.items() if word == "lambda")
+    names = _names(tree, rules, tables, ctes, (functions, lambdas))
+    for cte in names.recursive:
+        _check_recursion(cte, tree)
+    if not rules.own_words:
+        check_words(tokens, tree, rules, functions, types_of(tables))
+    return names
 
 
 def _check_as_duckdb(sql: str) -> None:
@@ -172,6 +193,10 @@ def _parse(sql: str, dialect: str) -> tuple[list[Token], exp.Expr]:
             f"the statement cannot be parsed: {one_line(error)}",
             "check its syntax; names that are keywords need double quotes",
         ) from error
+    except RecursionError:
+        raise
+    except Exception as error:  # on nonsense sqlglot also fails by accident
+        raise Refused("the statement cannot be parsed", "check its syntax") from error
     found = [tree for tree in trees if tree is not None]
     if len(found) != 1:
         raise Refused(f"{len(found)} statements", "write exactly one SELECT")

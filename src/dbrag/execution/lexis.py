@@ -92,6 +92,8 @@ def written(sql: str, token: Token, rules: Rules) -> str:
     if kind is TokenType.IDENTIFIER:
         if "\0" in token.text or not token.text:
             raise Refused("a name is empty", "name the column")
+        if not rules.quote_doubled and (rules.quote[1] in token.text or "\\" in token.text):
+            raise Refused(f"the name {raw[:40]!r} is not sure in {rules.name}", "rename it")
         return rules.quoted(token.text)
     if kind is TokenType.HEX_STRING and _HEX.match(raw) and rules.name != "duckdb":
         return raw
@@ -156,6 +158,8 @@ def literal(value: str, rules: Rules, raw: str = "") -> str:
         return f"_utf8mb4 x'{value.encode().hex()}'"
     if "\0" in value:
         raise Refused("a text holds the character NUL", "leave it out")
+    if rules.quote_doubled is False and "'" in value:
+        raise Refused(f"a quote in {raw[:40]!r} is not sure in {rules.name}", "leave it out")
     if rules.escapes and "\\" in value:
         raise Refused(f"a backslash in {raw[:40]!r} is not sure in {rules.name}", "leave it out")
     return "'" + value.replace("'", "''") + "'"
@@ -167,6 +171,8 @@ def apart(before: str, after: str) -> bool:
         return True
     if before[-1] in _SIGNS and after[0] in _SIGNS:
         return True
+    if before[-1] in "uU" and after[0] == "&":
+        return True  # U&"…" is one word in PostgreSQL
     number = before[-1] == "." and len(before) > 1
     return (number and after[0] not in ",)") or (after[0] == "." and len(after) > 1)
 

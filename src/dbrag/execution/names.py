@@ -72,7 +72,17 @@ class Names(Entries):
                 of which a part may not be read.
         """
         self._query(root, None, self._given)
+        if not self.unknown:
+            self._check_seen(root)
         self._settle_rest(root)
+
+    def _check_seen(self, root: exp.Expr) -> None:
+        """No query, table or column may stand where it is not looked up."""
+        for node in root.find_all(exp.Table, exp.Select, exp.Column, exp.Values):
+            if id(node) in self._seen or (isinstance(node, exp.Column) and _is_no_column(node)):
+                continue
+            written = node.sql(self._rules.name)[:40]
+            raise Refused(f"{written!r} cannot be looked up in this place", "write a plain SELECT")
 
     def _settle_rest(self, root: exp.Expr) -> None:
         """Names that are not looked up (aliases, fields), and the redacted among them."""
@@ -97,6 +107,7 @@ class Names(Entries):
     ) -> tuple[Columns, list[Frame]]:
         """Result columns of a query, and the frames of its SELECTs."""
         scope = self._with(node, outer, scope)
+        self._seen.add(id(node))
         match node:
             case exp.Select():
                 return self._select(node, outer, scope)
@@ -163,6 +174,7 @@ class Names(Entries):
         # Long chains lean to the left: walked in a loop, not by recursion.
         parts: list[exp.Expr] = []
         place: exp.Expr = node
+        self._seen.add(id(node))
         by_name = False
         while isinstance(place, exp.SetOperation):
             by_name = by_name or bool(place.args.get("by_name"))
@@ -236,7 +248,7 @@ class Names(Entries):
                 continue
             if isinstance(place, exp.Column):
                 self.column(place, frame)
-                if isinstance(place.this, exp.Star):
+                if not isinstance(place.this, exp.Identifier):
                     stack.extend(place.this.iter_expressions())
                 continue
             if isinstance(place, exp.Dot):
@@ -267,6 +279,7 @@ class Names(Entries):
         """``x -> x + 1``, or what sqlglot takes for that: ``f(data -> 'key')``."""
         places = node.expressions if isinstance(node, exp.Lambda) else [node.args["expression"]]
         names = [name for place in places for name in place.find_all(exp.Identifier)]
+        self._seen.update(id(name.parent) for name in names if isinstance(name.parent, exp.Column))
         if isinstance(node, exp.Lambda) and not self._is_function(node, names):
             for name in (*names, *_bare_names(node.this)):
                 self.column(exp.Column(this=name.copy()), frame)
@@ -297,6 +310,7 @@ class Names(Entries):
         """``x IN t``: in SQLite the rows of a table of one column, elsewhere a list."""
         if not self._rules.own_words:
             return [target, node.this]
+        self._seen.add(id(target))
         if not (target.table or target.name.casefold() in scope):
             table = self.known(target.this, target.name)
             if table is not None and table.redacted:
@@ -309,8 +323,10 @@ class Names(Entries):
         if isinstance(name, exp.Identifier):
             if isinstance(inner, exp.Column) and self.field(inner, name, frame):
                 return
-            if isinstance(inner, exp.Func) and name.name.lower() in ("key", "value"):
-                return
+            raise Refused(
+                f"'(…).{name.name}' may call a function",
+                f"write to_jsonb(…) ->> '{name.name}' for a field of a value",
+            )
         if all(isinstance(part, exp.Identifier) for part in node.this.flatten()):
             return  # schema.function(): ``calls`` has looked at it
         self.note(node, Unknown("column", name.sql(), ()))
@@ -318,6 +334,18 @@ class Names(Entries):
 
 def _is_looked_up(node: exp.Expr) -> bool:
     return not isinstance(node, exp.Identifier)
+
+
+def _is_no_column(node: exp.Column) -> bool:
+    """What sqlglot makes a column of: a collation, a new column of PIVOT, a name of a field."""
+    parent = node.parent
+    if isinstance(parent, (exp.PropertyEQ, exp.Kwarg)):
+        return node.arg_key == "this"
+    if isinstance(parent, exp.Collate):
+        return node.arg_key == "expression"
+    return node.find_ancestor(exp.Pivot, exp.Query) is not None and isinstance(
+        node.find_ancestor(exp.Pivot, exp.Query), exp.Pivot
+    )
 
 
 def _bare_names(node: exp.Expr) -> list[exp.Identifier]:
