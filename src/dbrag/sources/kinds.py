@@ -37,7 +37,7 @@ def kind_of(path: str, *, named: bool = False) -> Kind | str:
             return "sqlite"
         if _is_duckdb(path):
             return "duckdb"
-        if is_data_file(path) or (named and path.lower().endswith(".txt")):
+        if is_data_file(path, named=named):
             return "data"
         if status.st_size == 0:
             return "sqlite"  # as SQLite has it, an empty file is an empty database

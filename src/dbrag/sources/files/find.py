@@ -16,7 +16,6 @@ from dbrag.sources.files import cache as store
 from dbrag.sources.files import parquet
 from dbrag.sources.files.convert import Job, convert
 from dbrag.sources.files.names import (
-    NAMED_EXTENSIONS,
     is_data_file,
     is_hidden,
     split_name,
@@ -97,7 +96,9 @@ def _match(pattern: str, found: _Found) -> None:
         if os.path.isdir(one):
             if not is_hidden(os.path.basename(one)) and not pattern.endswith("**"):
                 _walk(one, found)
-        elif _regular(one) and _readable_ending(one) and not is_hidden(os.path.basename(one)):
+        elif (
+            _regular(one) and is_data_file(one, named=True) and not is_hidden(os.path.basename(one))
+        ):
             files.append(one)
     _by_folder(files, found)
 
@@ -105,17 +106,13 @@ def _match(pattern: str, found: _Found) -> None:
 def _take_named(path: str, found: _Found) -> None:
     if not _regular(path):
         found.skipped.append(_skip(path, "is no regular file"))
-    elif not _readable_ending(path):
+    elif not is_data_file(path, named=True):
         _, ending, _ = split_name(path)
         found.skipped.append(_skip(path, f"has an ending that is no data file's: {ending!r}"))
     elif parquet.is_parquet(path):
         found.parts.append(parquet.Parts(path, (path,)))
     else:
         found.files.append(path)
-
-
-def _readable_ending(path: str) -> bool:
-    return is_data_file(path) or split_name(path)[1] in NAMED_EXTENSIONS
 
 
 def _walk(folder: str, found: _Found) -> None:

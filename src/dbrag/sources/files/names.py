@@ -34,10 +34,16 @@ def split_name(path: str) -> tuple[str, str, str]:
     return stem, ending.lower(), packed
 
 
-def is_data_file(path: str) -> bool:
-    """Whether its name ends as that of a data file, packed or not; the file is not opened."""
+def is_data_file(path: str, *, named: bool = False) -> bool:
+    """Whether its name ends as that of a data file, packed or not; the file is not opened.
+
+    Args:
+        named: the user named this very file: a ``.txt`` is then taken for data.
+    """
     _, ending, packed = split_name(path)
-    return ending in DATA_EXTENSIONS or (ending == ARCHIVE_EXTENSION and not packed)
+    return ending in (NAMED_EXTENSIONS if named else DATA_EXTENSIONS) or (
+        ending == ARCHIVE_EXTENSION and not packed
+    )
 
 
 def is_hidden(name: str) -> bool:
