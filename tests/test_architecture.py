@@ -33,6 +33,7 @@ ORDER = [
     "retrieval",
     "reasoning",
     "scope",
+    "freshness",
     "database",
     "dbrag",
     "demo_data",

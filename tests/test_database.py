@@ -13,7 +13,15 @@ from typing import Any
 import pytest
 
 import dbrag
-from dbrag.errors import ExecutionError, Refused, SourceError, UnknownName, UsageError
+from dbrag import scope
+from dbrag.errors import (
+    ExecutionError,
+    IndexLocked,
+    Refused,
+    SourceError,
+    UnknownName,
+    UsageError,
+)
 from dbrag.models.testing import FunctionModel, HashEmbedder, ScriptedModel
 
 
@@ -257,3 +265,70 @@ def test_a_remote_model_is_told(small_shop: Path) -> None:
     with dbrag.connect(small_shop, chat_model=model, embedder=HashEmbedder(), votes=1) as db:
         answer = db.ask("Anything?")
     assert "remote_model" in [warning.code for warning in answer.warnings]
+
+
+class _Server:
+    """A SQLite file that calls itself a server: its location is a URL."""
+
+    def __init__(self, inner: Any) -> None:
+        self._inner = inner
+        self.location = f"postgresql://reader@db.example/{inner.name}"
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+
+def _add_customer(
+    path: Path, sql: str = "INSERT INTO customers VALUES (9, 'Zoe', 'Porto')"
+) -> None:
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute(sql)
+
+
+def test_a_server_under_writes_is_not_indexed_at_every_question(small_shop: Path) -> None:
+    with connect(small_shop, index=small_shop.parent / "index") as db:
+        db.sources = (_Server(db.sources[0]),)  # type: ignore[assignment]
+        db.index()
+        _add_customer(small_shop)
+        late = db.search("customers in Porto")
+        assert [w.code for w in late.warnings] == ["index_stale"]
+        assert "refresh_s" in late.warnings[0].message
+        assert db.sql("SELECT COUNT(*) FROM customers").execution.rows == ((4,),)  # type: ignore[union-attr]
+
+
+def test_a_new_column_of_a_server_is_found_at_once(small_shop: Path) -> None:
+    with connect(small_shop, index=small_shop.parent / "index") as db:
+        db.sources = (_Server(db.sources[0]),)  # type: ignore[assignment]
+        db.index()
+        _add_customer(small_shop, "ALTER TABLE customers ADD COLUMN phone TEXT")
+        scope._reflected.clear()
+        assert not db.search("phone of a customer").warnings
+        names = {c.name for t in db.opened_index().catalog.tables for c in t.columns}
+        assert "phone" in names
+
+
+def test_while_another_process_indexes_the_old_index_answers(
+    small_shop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def locked(*_: Any, **__: Any) -> None:
+        raise IndexLocked("another process (7) is indexing here")
+
+    with connect(small_shop, index=small_shop.parent / "index") as db:
+        db.index()
+        _add_customer(small_shop)
+        monkeypatch.setattr(db, "index", locked)
+        (warning,) = db.search("customers").warnings
+        assert warning.code == "index_stale"
+        assert "another process" in warning.message
+
+
+def test_without_any_index_the_lock_of_another_process_is_an_error(
+    small_shop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def locked(*_: Any, **__: Any) -> None:
+        raise IndexLocked("another process (7) is indexing here")
+
+    with connect(small_shop, index=small_shop.parent / "index") as db:
+        monkeypatch.setattr(db, "index", locked)
+        with pytest.raises(IndexLocked):
+            db.search("customers")

@@ -13,8 +13,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from dbrag import scope
-from dbrag.errors import SourceNotFound, UsageError
+from dbrag import freshness, scope
+from dbrag.errors import IndexLocked, UsageError
 from dbrag.execution.run import run
 from dbrag.index import build, manifest, store
 from dbrag.reasoning.reasoner import Reasoner
@@ -99,6 +99,7 @@ class Database:
         self._embedder = embedder
         self._index: store.Index | None = None
         self._vocabulary: SourceVocabulary | None = None
+        self._late: tuple[AnswerWarning, ...] = ()
         self.sources: tuple[Source, ...]
         self.skipped: tuple[SkippedSource, ...]
         specs = settings.sources or scope.indexed_sources(settings)
@@ -276,11 +277,7 @@ class Database:
         Raises:
             SourceNotFound: there is none.
         """
-        for source in self.sources:
-            if source.name == name:
-                return source
-        known = ", ".join(source.name for source in self.sources[:10])
-        raise SourceNotFound(f"no source is named {name!r}", f"known sources: {known}")
+        return scope.named(self.sources, name)
 
     def embedder(self) -> Embedder:
         """The text encoder, loaded on first use.
@@ -328,18 +325,35 @@ class Database:
     def opened_index(self, on_event: Listener | None = None) -> store.Index:
         """The index, built or refreshed first where sources are new or changed."""
         known = manifest.read_manifest(self.index_dir)
-        stale = manifest.stale_sources(known, self.sources, self.skipped)
-        if stale:
-            if on_event:
-                on_event(
-                    {
-                        "stage": "index",
-                        "sources": [{"name": name, "reason": reason} for name, reason in stale],
-                    }
-                )
-            self.index()
         if self._index and known and self._index.manifest.generation != known.generation:
             self._close_index()  # another process has indexed since
+        stale = manifest.stale_sources(known, self.sources, self.skipped)
+        self._late = ()
+        if stale:
+            self._refresh(stale, known, on_event)
+        return self._opened()
+
+    def _refresh(
+        self, stale: freshness.Stale, known: manifest.Manifest | None, on_event: Listener | None
+    ) -> None:
+        """Index what is out of date, unless the old index will do."""
+        usable = known is not None and freshness.usable(stale, known)
+        if known is not None and usable:
+            wait_s = self.settings.refresh_s
+            if freshness.may_wait(stale, known, self.sources, self._opened(), wait_s):
+                reason = f"its data changed less than {wait_s:g} s later (refresh_s)"
+                self._late = freshness.warnings(stale, reason)
+                return
+        if on_event:
+            on_event(freshness.event(stale))
+        try:
+            self.index()
+        except IndexLocked as error:
+            if not usable:
+                raise
+            self._late = freshness.warnings(stale, error.message)
+
+    def _opened(self) -> store.Index:
         if self._index is None:
             self._index = store.open_index(self.index_dir, lambda: self.embedder().sha256)
         return self._index
@@ -360,19 +374,8 @@ class Database:
         tables: Sequence[str],
         exclude: Sequence[str],
     ) -> list[Candidate]:
-        names = {source.name for source in self.sources}
-        only = {scope.resolve(index.catalog, name) for name in tables}
-        never = {scope.resolve(index.catalog, name) for name in exclude}
-        if only & never:
-            both = ", ".join(sorted(str(ref) for ref in only & never))
-            raise UsageError(f"asked to use and to exclude the same tables: {both}")
-        allowed = [
-            table.ref
-            for table in index.catalog.tables
-            if table.ref.source in names
-            and (not only or table.ref in only)
-            and table.ref not in never
-        ]
+        names = [source.name for source in self.sources]
+        allowed = scope.allowed(index.catalog, names, tables, exclude)
         return coarse.rank(index, self.embedder(), question, k=k or self.settings.k, tables=allowed)
 
     def _run(self, source: Source, admitted: Admitted) -> Execution:
@@ -386,11 +389,8 @@ class Database:
         )
 
     def _source_warnings(self, index: store.Index | None = None) -> tuple[AnswerWarning, ...]:
-        failed = index.manifest.failed if index is not None else ()
-        warnings = scope.source_warnings(self.sources, self.skipped, failed)
-        if index is not None and self.settings.redact:
-            warnings += scope.redact_warnings(self.settings.redact, index.catalog, self.sources)
-        return warnings
+        told = scope.source_warnings(self.sources, self.skipped, index, self.settings.redact)
+        return told + self._late
 
     def _close_index(self) -> None:
         if self._index is not None:

@@ -19,7 +19,8 @@ from dbrag.textsafe import without_password
 from dbrag.types import AnswerWarning, Catalog, Table, TableRef
 
 if TYPE_CHECKING:
-    from dbrag.index.manifest import FailedSource, SourceEntry
+    from dbrag.index.manifest import SourceEntry
+    from dbrag.index.store import Index
     from dbrag.sources.base import SkippedSource, Source
 
 MAX_QUESTION_CHARS = 20_000
@@ -51,6 +52,31 @@ def resolve(catalog: Catalog, name: str) -> TableRef:
     ]
     hint = f"did you mean {', '.join(near[:3])}?" if near else "dbrag search shows the tables"
     raise UsageError(f"there is no table {name!r}", hint)
+
+
+def allowed(
+    catalog: Catalog, sources: Sequence[str], tables: Sequence[str], exclude: Sequence[str]
+) -> list[TableRef]:
+    """The tables of some sources that a question may use.
+
+    Args:
+        tables: only these, if any; ``exclude``: never these.
+
+    Raises:
+        UsageError: an unknown or ambiguous name, or one in both.
+    """
+    only = {resolve(catalog, name) for name in tables}
+    never = {resolve(catalog, name) for name in exclude}
+    if only & never:
+        both = ", ".join(sorted(str(ref) for ref in only & never))
+        raise UsageError(f"asked to use and to exclude the same tables: {both}")
+    return [
+        table.ref
+        for table in catalog.tables
+        if table.ref.source in sources
+        and (not only or table.ref in only)
+        and table.ref not in never
+    ]
 
 
 def _spellings(ref: TableRef) -> set[str]:
@@ -196,16 +222,36 @@ def admit_anywhere(statement: str, sources: Sequence[Source]) -> tuple[Source, A
     return admitted[0]
 
 
+def named(sources: Sequence[Source], name: str) -> Source:
+    """The open source of that name.
+
+    Raises:
+        SourceNotFound: there is none.
+    """
+    for source in sources:
+        if source.name == name:
+            return source
+    known = ", ".join(source.name for source in sources[:10])
+    raise SourceNotFound(f"no source is named {name!r}", f"known sources: {known}")
+
+
 def source_warnings(
-    sources: Sequence[Source], skipped: Sequence[SkippedSource], failed: Sequence[FailedSource]
+    sources: Sequence[Source],
+    skipped: Sequence[SkippedSource],
+    index: Index | None,
+    redact: Sequence[str],
 ) -> tuple[AnswerWarning, ...]:
     """What answers leave out: sources that cannot be opened or read, files of a folder."""
     names = {source.name for source in sources}
+    failed = index.manifest.failed if index is not None else ()
     reasons = {one.name: one.reason for one in skipped}
     reasons |= {one.name: one.reason for one in failed if one.name in names}
     for source in sources:
         reasons |= {one.location: one.reason for one in source.left_out()}
-    return tuple(
+    told = [
         AnswerWarning("source_skipped", f"{name} was skipped: {reason}")
         for name, reason in sorted(reasons.items())
-    )
+    ]
+    if index is not None and redact:
+        told += redact_warnings(redact, index.catalog, sources)
+    return tuple(told)

@@ -47,6 +47,7 @@ class Settings:
         schemas: schemas of a server to read; empty means all that the user may see.
         redact: columns that are never read: ``column``, ``table.column``, and so on.
         engine_mb: memory of the engine that reads files.
+        refresh_s: how old the index of a server whose data (not schema) changed may be.
         source_options: ``[source.NAME]`` of ``dbrag.toml``.
         file_options: ``[files."PATTERN"]`` of ``dbrag.toml``.
     """
@@ -73,6 +74,7 @@ class Settings:
     schemas: tuple[str, ...] = ()
     redact: tuple[str, ...] = ()
     engine_mb: int = 1024
+    refresh_s: float = 60.0
     source_options: Mapping[str, SourceOptions] = field(default_factory=dict)
     file_options: Mapping[str, FileOptions] = field(default_factory=dict)
 
