@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from dbrag import freshness, scope
-from dbrag.errors import IndexLocked, UsageError
+from dbrag.errors import IndexLocked
 from dbrag.execution.run import run
 from dbrag.index import build, manifest, store
 from dbrag.reasoning.reasoner import Reasoner
@@ -374,7 +374,7 @@ class Database:
         tables: Sequence[str],
         exclude: Sequence[str],
     ) -> list[Candidate]:
-        names = [source.name for source in self.sources]
+        names = {source.name for source in self.sources}
         allowed = scope.allowed(index.catalog, names, tables, exclude)
         return coarse.rank(index, self.embedder(), question, k=k or self.settings.k, tables=allowed)
 

@@ -6,7 +6,7 @@ import difflib
 import hashlib
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
@@ -55,7 +55,7 @@ def resolve(catalog: Catalog, name: str) -> TableRef:
 
 
 def allowed(
-    catalog: Catalog, sources: Sequence[str], tables: Sequence[str], exclude: Sequence[str]
+    catalog: Catalog, sources: Collection[str], tables: Sequence[str], exclude: Sequence[str]
 ) -> list[TableRef]:
     """The tables of some sources that a question may use.
 

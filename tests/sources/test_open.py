@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dbrag.errors import SourceNotFound, SourceUnreadable, UsageError
+from dbrag.options import OpenOptions
 from dbrag.sources import Source, open_sources
 
 if TYPE_CHECKING:
@@ -196,7 +197,8 @@ def test_all_data_files_of_a_folder_are_one_source(make_db: Make, tmp_path: Path
 def test_a_glob_is_one_source_of_data_files(tmp_path: Path) -> None:
     for name in ("a.csv", "b.csv", "c.json"):
         (tmp_path / name).write_text("x,y\n1,2\n")
-    (source,), _ = open_sources([str(tmp_path / "*.csv")])
+    options = OpenOptions(cache=tmp_path / "cache")
+    (source,), _ = open_sources([str(tmp_path / "*.csv")], options)
     assert source.name == tmp_path.name
     assert [table.ref.name for table in source.reflect()] == ["a", "b"]
     source.close()
