@@ -427,10 +427,10 @@ def test_the_server_itself_stops_after_the_time(source: ServerSource) -> None:
 def test_a_cancel_without_a_server_to_take_it_hangs_up(
     source: ServerSource, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(raw: Any, what: str) -> None:
+    def refuse(raw: Any) -> None:
         raise OSError("too many connections")
 
-    monkeypatch.setattr(mysql_session, "kill", refuse)
+    monkeypatch.setattr(mysql_session, "kill_query", refuse)
     with source.session() as session:
         threading.Timer(0.3, session.cancel).start()
 
@@ -440,6 +440,23 @@ def test_a_cancel_without_a_server_to_take_it_hangs_up(
 
         with pytest.raises(SourceError, match="lost"):
             work()
+
+
+def test_nobody_elses_statement_is_killed_behind_a_load_balancer(
+    database: TestDatabase, source: ServerSource, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = mysql_session._identity
+    with source.session() as session:
+        monkeypatch.setattr(mysql_session, "_identity", lambda raw: (*own(raw)[:2], "another"))
+        threading.Timer(0.3, session.cancel).start()
+
+        def work() -> None:
+            session.execute("SELECT SLEEP(2), 'balanced'")
+            session.fetch(1)
+
+        with pytest.raises(SourceError, match="lost"):
+            work()
+        assert running(database, "balanced") == 1  # it was not stopped there: it ends by itself
 
 
 def test_a_user_with_a_single_connection(database: TestDatabase) -> None:

@@ -17,7 +17,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _PREPARE, _EXECUTE, _CLOSE = 0x16, 0x17, 0x19
-_FLOAT, _DOUBLE = 4, 5
+# Killed, out of time (MariaDB, MySQL), waited too long for a lock.
+_STOPPED = frozenset({1317, 1969, 3024, 1205})
+FLOAT = 4
+"""The type's number in the protocol."""
+_DOUBLE = 5
 _UNSIGNED = 0x20
 # Width and code of whole numbers by type: TINY, SHORT, LONG, LONGLONG, INT24, YEAR.
 _WHOLE = {1: (1, "b"), 2: (2, "h"), 3: (4, "i"), 8: (8, "q"), 9: (4, "i"), 13: (2, "h")}
@@ -32,19 +36,19 @@ def prepare(raw: Any, sql: bytes) -> int | None:
     What is wrong with a statement is told by running it as text.
 
     Raises:
-        pymysql.Error: the connection is lost.
+        pymysql.Error: the connection is lost, or the statement was stopped.
     """
     try:
         raw._execute_command(_PREPARE, sql)
         data = raw._read_packet().get_all_data()
-    except Exception:
-        if not raw.open:
+    except Exception as error:
+        if not raw.open or (error.args and error.args[0] in _STOPPED):
             raise
         return None
     number, columns, parameters = struct.unpack_from("<IHH", data, 1)
     _skip_fields(raw, parameters)
     kinds = _skip_fields(raw, columns)
-    if _FLOAT in kinds and not parameters:
+    if FLOAT in kinds and not parameters:
         return int(number)
     close(raw, number)
     return None
@@ -98,7 +102,7 @@ def _reader(field: Any) -> _Reader:
     if kind in _WHOLE:
         width, code = _WHOLE[kind]
         return _number(width, "<" + (code.upper() if field.flags & _UNSIGNED else code))
-    if kind == _FLOAT:
+    if kind == FLOAT:
         return lambda data, place: (single(data[place : place + 4]), place + 4)
     if kind == _DOUBLE:
         return _number(8, "<d")

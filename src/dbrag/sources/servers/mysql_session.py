@@ -16,7 +16,7 @@ from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from dbrag.errors import LimitReached
+from dbrag.errors import LimitReached, SourceError
 from dbrag.sources.servers import mysql_binary
 from dbrag.sources.servers.mysql_values import converter
 
@@ -91,6 +91,7 @@ def prepare(raw: Any) -> None:
         if _number(error) != _UNKNOWN_VARIABLE:
             raise
         _set_one_by_one(raw, settings)
+    raw._dbrag_server = _identity(raw)
 
 
 def _set_one_by_one(raw: Any, settings: Sequence[tuple[str, str]]) -> None:
@@ -167,6 +168,8 @@ def _streaming() -> Any:
                 result.converters = [
                     (None, converter(field.type_code, field.charsetnr)) for field in result.fields
                 ]
+                if any(field.type_code == mysql_binary.FLOAT for field in result.fields):
+                    log.warning("this server prepares no statement: FLOAT has six digits only")
             return done
 
         def read_next(self) -> Any:
@@ -199,7 +202,7 @@ def cancel(raw: Any) -> None:
         return
     raw._dbrag_killed = now
     try:
-        kill(raw, "QUERY")
+        kill_query(raw)
     except Exception as error:
         if _number(error) == 1094:  # no such thread: it is gone
             return
@@ -207,11 +210,13 @@ def cancel(raw: Any) -> None:
         hang_up(raw)
 
 
-def kill(raw: Any, what: str) -> None:
-    """``KILL QUERY`` or ``KILL CONNECTION``, over a second connection of the same user.
+def kill_query(raw: Any) -> None:
+    """``KILL QUERY`` over a second connection of the same user.
 
     Raises:
         pymysql.Error: it cannot be opened, or may not do so.
+        SourceError: it leads to another server (behind a load balancer), where the same
+            number is somebody else's.
     """
     import pymysql
 
@@ -232,9 +237,18 @@ def kill(raw: Any, what: str) -> None:
         write_timeout=3,
     )
     try:
-        _run(second, f"KILL {what} {int(raw.thread_id())}")
+        if _identity(second) != getattr(raw, "_dbrag_server", None):
+            raise SourceError("a second connection leads to another server")
+        _run(second, f"KILL QUERY {int(raw.thread_id())}")
     finally:
         second.close()
+
+
+def _identity(raw: Any) -> tuple[Any, ...]:
+    """What tells one server from another."""
+    with raw.cursor() as cursor:
+        cursor.execute("SELECT @@hostname, @@port, @@server_id")
+        return tuple(cursor.fetchone())
 
 
 def hang_up(raw: Any) -> None:
@@ -254,7 +268,7 @@ def _finish(raw: Any, result: Any) -> None:
         return
     try:
         if raw.open and not _read_out(raw, result, _DRAIN_ROWS, _DRAIN_S):
-            kill(raw, "QUERY")
+            kill_query(raw)
             _read_out(raw, result, None, _STOP_S)
     except Exception as error:
         log.info("a result could not be ended: %s", type(error).__name__)
