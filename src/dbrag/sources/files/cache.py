@@ -28,6 +28,7 @@ from dbrag.sources.base import SkippedSource
 
 VERSION = 1
 """Of the way in which files are read: a new one converts all again."""
+_QUIET_S = 600
 _LEFTOVER_S = 24 * 3600
 _UNUSED_S = 7 * 24 * 3600
 
@@ -211,12 +212,18 @@ def _remove_generations(home: Path, keep: set[str]) -> None:
 
 
 def _remove_leftovers(home: Path) -> None:
-    """Work folders of processes that were killed."""
+    """Work folders of processes that were killed.
+
+    A process of another machine or container is not seen: what was written to just now is
+    left alone.
+    """
     for one in home.glob("work-*"):
         with suppress(OSError):
             parts = one.name.split("-")
             gone = len(parts) > 2 and parts[1].isdigit() and not _alive(int(parts[1]))
-            if gone or time.time() - one.stat().st_mtime > _LEFTOVER_S:
+            files = [one, *one.glob("*"), *one.glob("out/*")]
+            quiet_s = time.time() - max(file.stat().st_mtime for file in files)
+            if quiet_s > (_QUIET_S if gone else _LEFTOVER_S):
                 shutil.rmtree(one) if one.is_dir() else one.unlink()
 
 
@@ -231,9 +238,10 @@ def _alive(pid: int) -> bool:
 
 
 def remove_orphans(cache: Path) -> None:
-    """Delete conversions whose file is gone and that were last written a week ago."""
+    """Delete what killed processes left, and week-old conversions whose file is gone."""
     with suppress(OSError):
         for home in cache.iterdir():
+            _remove_leftovers(home)
             record = home / "current.json"
             with suppress(OSError, ValueError, KeyError, TypeError):
                 old = time.time() - record.stat().st_mtime > _UNUSED_S
