@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from dbrag.errors import Refused
+from dbrag.execution.parts import text_of
 from dbrag.execution.schema import spelling
 from dbrag.execution.scope import Unknown, has, real_name
 from dbrag.execution.strings import is_text
@@ -105,7 +106,7 @@ class NameCheck:
         if not isinstance(node.this, exp.Identifier):
             # In SQLite t.'name' is a column; in DuckDB name.upper() calls a function.
             if not (isinstance(node.this, exp.Func) and self._rules.fields and node.table):
-                written = node.sql(self._rules.name)[:40]
+                written = text_of(node, self._rules.name)[:40]
                 raise Refused(f"{written!r} is no column", "write its name without quotes")
             self.column(exp.Column(this=node.args["table"].copy()), frame)
             return

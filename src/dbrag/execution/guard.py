@@ -124,7 +124,7 @@ def _admit(
     flat = without_parentheses(tree) if rules.own_words and parenthesised_parts(tokens) else None
     if flat is not None:
         # SQLite takes no (SELECT …) UNION (SELECT …): there is no own wording to keep.
-        sql = flat.sql(dialect, comments=False)
+        sql = _rewritten(flat, dialect)
         tokens, tree = _parse(sql, dialect)
     judge = partial(_judge, rules=rules, tables=tables, ctes=ctes, functions=functions)
     names = judge(tokens, tree)
@@ -146,6 +146,17 @@ def _admit(
         tree,
         tree.args.get("order") is not None,
     )
+
+
+def _rewritten(tree: exp.Expr, dialect: str) -> str:
+    try:
+        return str(tree.sql(dialect, comments=False))
+    except RecursionError:
+        raise
+    except Exception as error:
+        raise Refused(
+            "the statement cannot be written anew", "leave out the parentheses"
+        ) from error
 
 
 def _judge(

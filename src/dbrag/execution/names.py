@@ -15,6 +15,7 @@ from sqlglot import exp
 
 from dbrag.errors import Refused
 from dbrag.execution.entries import Entries
+from dbrag.execution.parts import text_of
 from dbrag.execution.scope import Columns, Cte, Frame, Unknown, output_columns
 from dbrag.execution.stars import check_stars
 
@@ -81,7 +82,7 @@ class Names(Entries):
         for node in root.find_all(exp.Table, exp.Select, exp.Column, exp.Values):
             if id(node) in self._seen or (isinstance(node, exp.Column) and _is_no_column(node)):
                 continue
-            written = node.sql(self._rules.name)[:40]
+            written = text_of(node, self._rules.name)[:40]
             raise Refused(f"{written!r} cannot be looked up in this place", "write a plain SELECT")
 
     def _settle_rest(self, root: exp.Expr) -> None:
@@ -253,7 +254,7 @@ class Names(Entries):
                 continue
             if isinstance(place, exp.Dot):
                 if self._rules.own_words:
-                    self.note(place, Unknown("column", place.sql(), ()))
+                    self.note(place, Unknown("column", text_of(place, self._rules.name), ()))
                     continue
                 if not self._rules.fields:
                     self._composite(place, frame)
@@ -329,7 +330,7 @@ class Names(Entries):
             )
         if all(isinstance(part, exp.Identifier) for part in node.this.flatten()):
             return  # schema.function(): ``calls`` has looked at it
-        self.note(node, Unknown("column", name.sql(), ()))
+        self.note(node, Unknown("column", text_of(name, self._rules.name), ()))
 
 
 def _is_looked_up(node: exp.Expr) -> bool:

@@ -40,6 +40,14 @@ _FORBIDDEN: tuple[type[exp.Expr], ...] = (
 _PEOPLE = (exp.CurrentUser, exp.SessionUser)
 
 
+def text_of(node: exp.Expr, dialect: str) -> str:
+    """A part as SQL, for a message; its kind where sqlglot fails to write it."""
+    try:
+        return str(node.sql(dialect))
+    except Exception:  # on nonsense sqlglot also fails by accident
+        return str(node.key.upper())
+
+
 def check(tree: exp.Expr, dialect: str) -> None:
     """Refuse any part of the tree that does more than read, or is not known to.
 
@@ -51,8 +59,10 @@ def check(tree: exp.Expr, dialect: str) -> None:
     for node in tree.walk():
         if isinstance(node, (exp.Placeholder, exp.Parameter, exp.SessionParameter)):
             if isinstance(node, exp.Parameter) and dialect in ("postgres", "duckdb"):
-                raise Refused(f"{node.sql()!r} is not allowed", "write abs(x) for @ x")
-            raise Refused(f"the parameter {node.sql()!r} has no value", "write the value itself")
+                raise Refused(f"{text_of(node, dialect)!r} is not allowed", "write abs(x) for @ x")
+            raise Refused(
+                f"the parameter {text_of(node, dialect)!r} has no value", "write the value itself"
+            )
         if isinstance(node, _FORBIDDEN) and not isinstance(node, QUERIES):
             raise Refused(
                 f"{node.key.upper()} is not allowed", "only reading is allowed: write SELECT"

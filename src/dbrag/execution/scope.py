@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from dbrag.execution.parts import text_of
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
@@ -161,7 +163,7 @@ def output_columns(node: exp.Select, frame: Frame, rules: Rules) -> Columns:
 
 def _name(item: exp.Expr, rules: Rules) -> str:
     if rules.own_words:
-        return item.alias_or_name if item.key in ("alias", "column") else str(item.sql("sqlite"))
+        return item.alias_or_name if item.key in ("alias", "column") else text_of(item, "sqlite")
     if isinstance(item, exp.Alias):
         alias = item.args["alias"]
         return rules.server_name(alias.name, quoted=bool(alias.args.get("quoted")))

@@ -93,7 +93,8 @@ _ODD = [
     "^",
 ]
 # One of a line's parts, between bars.
-_FRAGMENTS = r"""ssn|people|people.ssn|p.ssn|people.*|t.*|COUNT(*)|singer.name|INTO OUTFILE|FOR UPDATE
+_FRAGMENTS = r"""ssn|people|people.ssn|p.ssn|people.*|t.*|COUNT(*)|singer.name|INTO OUTFILE
+FOR UPDATE
 FOR SHARE
 LOCK IN SHARE MODE|UNION SELECT ssn FROM people|UNION ALL|EXCEPT|AS ssn|AS people|FROM people p
 JOIN people USING (ssn)|NATURAL JOIN people|, people|WHERE ssn = 'x'|ORDER BY ssn|GROUP BY ssn
