@@ -85,7 +85,9 @@ class Schema:
         texts = {column.type for table in self.tables for column in table.columns}
         # What stands in parentheses or quotes is the user's: enum('into', 'outfile').
         heads = (re.split("[('\"<]", text.casefold())[0] for text in texts)
-        return frozenset(word for head in heads for word in re.findall(r"\w+", head)) - RESERVED
+        words = {word for head in heads for word in re.findall(r"\w+", head)} - RESERVED
+        # A cast to regclass and its like looks names up in the catalog.
+        return frozenset(word for word in words if not word.startswith(("reg", "pg_")))
 
     def accepts(self, table: Table, prefixes: Sequence[str]) -> bool:
         """True when each prefix is the table's schema or source (SQLite's schema: main)."""
