@@ -88,7 +88,7 @@ TYPES: dict[str, tuple[Any, str, Any]] = {
     "seconds": (pa.array([1577836800], pa.timestamp("s")), "TIMESTAMP_MS", datetime(2020, 1, 1)),
     "date": (pa.array([date(2020, 1, 1)]), "DATE", date(2020, 1, 1)),
     "time": (pa.array([1001], pa.time64("ns")), "TIME_NS", "00:00:00.000001001"),
-    "duration": (pa.array([1000], pa.duration("us")), "INTERVAL", "00:00:00.001"),
+    "duration": (pa.array([1000], pa.duration("us")), "INTERVAL", "PT0.001S"),
     "dictionary": (pa.array(["a"]).dictionary_encode(), "VARCHAR", "a"),
     "binary": (pa.array([b"\xff\x00"]), "BLOB", b"\xff\x00"),
     "fixed binary": (pa.array([b"\xff\x00"], pa.binary(2)), "BLOB", b"\xff\x00"),

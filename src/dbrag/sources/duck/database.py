@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from dbrag.types import Table, TableRef
 
 _FETCH = 1000
+_LINGER_S = 0.05
+"""A writer must not find the file locked when nobody reads it any more."""
 
 
 class DuckDatabase:
@@ -50,7 +52,7 @@ class DuckDatabase:
         self._mark: tuple[int, ...] = ()
         self._macros: tuple[int, frozenset[str], frozenset[str]] | None = None
         self._lock = threading.Lock()
-        self._engine = Engine(name, self._start, self._stop)
+        self._engine = Engine(name, self._start, self._stop, _LINGER_S)
 
     @property
     def name(self) -> str:

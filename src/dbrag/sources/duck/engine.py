@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from duckdb import DuckDBPyConnection
 
-LINGER_S = 1.0
-"""How long an engine stays open without a session: a DuckDB file is locked meanwhile."""
+LINGER_S = 2.0
+"""How long an engine stays open without a session."""
 
 SPILL = "spill"
 """Folder inside the engine's own, made by DuckDB when it is needed."""

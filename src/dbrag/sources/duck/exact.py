@@ -95,3 +95,30 @@ def _readable(kind: DuckDBPyType) -> str:
             members = named[1:] if kind.id == "union" else named
             return f"{kind.id.upper()}({', '.join(members)})"
     return "VARCHAR"
+
+
+def iso_interval(text: str) -> str:
+    """DuckDB's text of an interval as ISO 8601: ``1 month 00:00:03.5`` → ``P1MT3.5S``.
+
+    A negative part has its own sign, as PostgreSQL writes it: ``P-1DT-1H``.
+    """
+    *parts, last = text.split()
+    clock = ""
+    if ":" in last:
+        sign = "-" if last.startswith("-") else ""
+        hours, minutes, seconds = last.lstrip("-").split(":")
+        units = (("H", hours), ("M", minutes), ("S", seconds))
+        clock = "".join(
+            f"{sign}{_plain_number(number)}{unit}" for unit, number in units if number.strip("0.")
+        )
+    else:
+        parts.append(last)
+    days = "".join(
+        f"{number}{unit[0].upper()}" for number, unit in zip(parts[::2], parts[1::2], strict=True)
+    )
+    return f"P{days}" + (f"T{clock}" if clock else "" if days else "T0S")
+
+
+def _plain_number(text: str) -> str:
+    whole, point, fraction = text.partition(".")
+    return (whole.lstrip("0") or "0") + point + fraction

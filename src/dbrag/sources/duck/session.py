@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from dbrag.errors import DbragError, ExecutionError, Refused
-from dbrag.sources.duck.exact import exact_select
+from dbrag.sources.duck.exact import exact_select, iso_interval
 from dbrag.sources.duck.parser import parse_select
 
 if TYPE_CHECKING:
@@ -56,6 +56,7 @@ class DuckSession:
         self._check = check
         self._functions = functions
         self._running = False
+        self._intervals: list[int] = []
 
     def execute(self, sql: str) -> Sequence[str]:
         """Start a statement; the names of its result columns, duplicates kept.
@@ -75,6 +76,7 @@ class DuckSession:
         except Exception as error:
             raise self._translated(error) from error
         self._running = True
+        self._intervals = [i for i, kind in enumerate(types) if kind.id == "interval"]
         return list(names)
 
     def fetch(self, n: int) -> list[tuple[Any, ...]]:
@@ -92,7 +94,13 @@ class DuckSession:
         except Exception as error:
             self._running = False
             raise self._translated(error) from error
-        return rows
+        return [self._with_intervals(row) for row in rows] if self._intervals else rows
+
+    def _with_intervals(self, row: tuple[Any, ...]) -> tuple[Any, ...]:
+        cells = list(row)
+        for i in self._intervals:
+            cells[i] = None if cells[i] is None else iso_interval(cells[i])
+        return tuple(cells)
 
     def cancel(self) -> None:
         """Stop the running statement; may be called from another thread."""
