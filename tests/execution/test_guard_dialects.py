@@ -185,6 +185,7 @@ def test_a_backslash_is_not_sure_in_other_dialects(dialect: str) -> None:
         ("mysql", 'SELECT DATE_ADD("a"), EXTRACT(YEAR_MONTH born) FROM singer'),
         ("sqlite", "SELECT json_extract(extra, '||/*'), extra ->> '$.a' FROM concert"),
         ("sqlite", "SELECT name FROM singer JOIN concert USING ('a')"),
+        ("duckdb", "SELECT 1 AS one AS'' four"),
     ],
 )
 def test_failures_of_the_parser_are_no_crash(dialect: str, sql: str) -> None:

@@ -11,7 +11,7 @@ from sqlglot.tokenizer_core import TokenType
 from dbrag.errors import Refused
 from dbrag.execution.functions import ALLOWED, INSTEAD, TABLE_FUNCTIONS
 from dbrag.execution.schema import nearest
-from dbrag.execution.tokens import called
+from dbrag.execution.tokens import called, is_word
 from dbrag.execution.words import words_of
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ def check_words(
         known = token.start in names or token.start in calls or collation or schema
         before = token
         quoted = token.token_type is TokenType.IDENTIFIER
-        if known or token.token_type in _LITERALS or not (quoted or token.text[:1].isalpha()):
+        if known or token.token_type in _LITERALS or not is_word(token):
             continue
         if quoted and token.text.casefold() in types:
             continue

@@ -135,6 +135,13 @@ def _check_gaps(sql: str, tokens: Sequence[Token]) -> None:
             )
 
 
+def is_word(token: Token) -> bool:
+    """True for what may name something: also ``_f`` and, in MySQL, ``1f`` and ``$f``."""
+    return token.token_type in (TokenType.IDENTIFIER, TokenType.VAR) or (
+        token.text[:1].isalpha() or token.text[:1] == "_"
+    )
+
+
 def called(
     tokens: Sequence[Token], not_calls: frozenset[int], *, strict: bool = False
 ) -> list[Token]:
@@ -149,18 +156,21 @@ def called(
     before = None
     words = _SYNTAX_STRICTLY if strict else _SYNTAX
     for token, following in zip(tokens, [*tokens[1:], None], strict=True):
+        last = token.text.split()[-1].lower() if token.text.split() else ""
         opens = following is not None and following.token_type is TokenType.L_PAREN
-        word = token.token_type is TokenType.IDENTIFIER or token.text[:1].isalpha()
         # After AS stands a type, CAST(x AS DECIMAL(10, 2)), never a function.
         typed = before is not None and before.token_type in _BEFORE_TYPE
         if strict and typed:
-            typed = token.text.lower().split()[-1] in TYPES
-        last = token.text.split()[-1].lower() if token.text.split() else ""
+            typed = last in TYPES
         if strict and last == "filter":
             last = "where" if before is not None and before.text == ")" else last
         syntax = token.token_type is not TokenType.IDENTIFIER and last in words
         literal = token.token_type in (TokenType.STRING, TokenType.NUMBER, TokenType.HEX_STRING)
-        if opens and word and not (typed or syntax or literal or token.start in not_calls):
+        if (
+            opens
+            and is_word(token)
+            and not (typed or syntax or literal or token.start in not_calls)
+        ):
             names.append(token)
         before = token
     return names
