@@ -111,4 +111,6 @@ def test_the_same_rows_are_found(column: str, engine: DuckDBPyConnection) -> Non
                 repr(engine.execute(re.sub(r"\bT\b", name, sql)).fetchall())
                 for name in ("parquet", "copied")
             ]
-            assert found[0] == found[1], sql
+            # 0.0 and -0.0 are equal: which of them is the greatest depends on the threads.
+            one, other = (text.replace("-0.0", "0.0") for text in found)
+            assert one == other, sql
