@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,11 @@ if TYPE_CHECKING:
     from dbrag.execution.dialects import Rules
 
 _NONE: frozenset[str] = frozenset()
+_COUNTED: Mapping[str, type[exp.Expr]] = {
+    "cube": exp.Cube,
+    "rollup": exp.Rollup,
+    "lateral": exp.Lateral,
+}
 
 
 def check_functions(
@@ -50,6 +56,11 @@ def check_functions(
         ):
             continue
         _refuse(name, rules, allowed)
+    for word, kind in _COUNTED.items():
+        # In some engines these words may also name a function.
+        calls = sum(t.text.lower() == word and o.text == "(" for t, o in pairwise(tokens))
+        if strict and calls > sum(1 for _ in tree.find_all(kind)):
+            _refuse(word, rules, _NONE)
     for dot, token in pairwise(tokens):
         if dot.token_type is TokenType.DOT and token.text.lower() == "columns":
             _refuse(token.text, rules, _NONE)  # t.COLUMNS('…') picks columns by their text

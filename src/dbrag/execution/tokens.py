@@ -79,11 +79,29 @@ from full glob group having in inner intersect is join like limit match material
 null offset on or order outer over partition recursive select some then union using values when
 where with end collate desc asc"""
 _SYNTAX = frozenset(_SYNTAX_WORDS.split())
-_STRICT_WORDS = """sets cube rollup lateral within against index key ilike similar to ordinality
-columns exclude replace pivot unpivot asof positional anti semi for sample div mod xor rlike
-regexp interval separator current at tablesample bernoulli system repeatable percent overlaps
-straight_join array list struct map rename as only qualify"""
-_SYNTAX_STRICTLY = _SYNTAX - {"glob", "match", "like", "filter"} | frozenset(_STRICT_WORDS.split())
+# Elsewhere only words that no function can be called without quotes, ...
+_STRICT_WORDS = """all and as between case distinct else except exists from group having in
+intersect interval is join lateral like limit not null on or order select then union using values
+when where with cube rollup tablesample ilike qualify pivot unpivot array div mod xor rlike
+regexp index key straight_join"""
+_SYNTAX_STRICTLY = frozenset(_STRICT_WORDS.split())
+# ... and those that stand behind certain others.
+_COMPARISONS = frozenset({"=", "<", ">", "<>", "!=", "<=", ">=", "<=>", "like", "ilike"})
+_BEHIND: Mapping[str, frozenset[str]] = {
+    "over": frozenset({")", "nulls"}),
+    "filter": frozenset({")"}),
+    "against": frozenset({")"}),
+    "repeatable": frozenset({")"}),
+    "overlaps": frozenset({")"}),
+    "materialized": frozenset({"as", "not"}),
+    "any": _COMPARISONS,
+    "some": _COMPARISONS,
+    "bernoulli": frozenset({"tablesample"}),
+    "system": frozenset({"tablesample"}),
+    "exclude": frozenset({"*"}),
+    "replace": frozenset({"*", ")"}),
+    "rename": frozenset({"*", ")"}),
+}
 _BEFORE_TYPE = frozenset({TokenType.ALIAS, TokenType.DCOLON})
 
 
@@ -162,8 +180,11 @@ def called(
         typed = before is not None and before.token_type in _BEFORE_TYPE
         if strict and typed:
             typed = last in TYPES
-        if strict and last == "filter":
-            last = "where" if before is not None and before.text == ")" else last
+        if strict and before is not None:
+            behind = before.text.lower() in _BEHIND.get(last, ())
+            # JSON_TABLE(x, '$[*]' COLUMNS (…))
+            path = last == "columns" and before.token_type is TokenType.STRING
+            last = "where" if behind or path or " " in token.text.strip() else last
         syntax = token.token_type is not TokenType.IDENTIFIER and last in words
         literal = token.token_type in (TokenType.STRING, TokenType.NUMBER, TokenType.HEX_STRING)
         if (

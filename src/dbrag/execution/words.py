@@ -62,8 +62,15 @@ lambda if sample reservoir system variant long geometry map""",
 
 _SHARED = frozenset(" ".join((_QUERY, _EXPRESSION, _UNITS, _NOW, _TYPES)).split())
 
+# Words of others, by which a function may be called here.
+_FOREIGN = {
+    "mysql": frozenset({"array", "tablesample", "ilike", "qualify"}),
+    "postgres": frozenset({"qualify"}),
+}
+
 WORDS: Mapping[str, frozenset[str]] = {
-    name: _SHARED | frozenset(words.split()) for name, words in _OWN.items()
+    name: (_SHARED | frozenset(words.split())) - _FOREIGN.get(name, frozenset())
+    for name, words in _OWN.items()
 }
 """Per dialect the bare words that may stand in a query, lower case."""
 

@@ -17,7 +17,7 @@ _MATH = """abs acos asin atan atan2 ceil ceiling cos cot degrees exp floor ln lo
 pi pow power radians rand round sign sin sqrt tan truncate bit_count"""
 _GENERAL = """coalesce ifnull nullif if isnull greatest least interval cast convert binary uuid
 version database schema nvl nvl2 grouping any_value uuid_to_bin bin_to_uuid is_uuid inet_aton
-inet_ntoa inet6_aton inet6_ntoa is_ipv4 is_ipv6 exists row charset collation match against values"""
+inet_ntoa inet6_aton inet6_ntoa is_ipv4 is_ipv6 exists row charset collation match values"""
 _DATE = """adddate addtime convert_tz curdate current_date current_time current_timestamp curtime
 date date_add date_format date_sub datediff day dayname dayofmonth dayofweek dayofyear extract
 from_days from_unixtime get_format hour last_day localtime localtimestamp makedate maketime
