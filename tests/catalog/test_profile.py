@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dbrag.catalog.profile import DISPLAY_CHARACTERS, KEPT_CHARACTERS, display, profile_table
-from dbrag.catalog.reflect import read_tables
 from dbrag.errors import SourceUnreadable
 from dbrag.sources import open_sources
 
@@ -42,7 +41,10 @@ def opened(tmp_path: Path) -> Open:
 
 
 def read(source: Source, rows: int = 1000, seconds: float = 20) -> dict[str, Table]:
-    tables = read_tables(source, profile_rows=rows, profile_s=seconds)
+    tables = (
+        profile_table(source, table, profile_rows=rows, profile_s=seconds)[0]
+        for table in source.reflect()
+    )
     return {table.ref.name: table for table in tables}
 
 
@@ -237,7 +239,7 @@ def test_difficult_names_and_many_columns(opened: Open) -> None:
     assert tables["客 户"].sample_rows == (("1", "2"),)
 
 
-def test_every_table_is_told_in_order_and_no_file_is_touched(opened: Open, tmp_path: Path) -> None:
+def test_tables_come_in_order_and_no_file_is_touched(opened: Open, tmp_path: Path) -> None:
     source = opened(
         "PRAGMA journal_mode = wal; CREATE TABLE b (a); CREATE TABLE a (b); CREATE VIEW c AS SELECT 1 AS x"
     )
@@ -247,10 +249,6 @@ def test_every_table_is_told_in_order_and_no_file_is_touched(opened: Open, tmp_p
         return {p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in files}
 
     before = state()
-    told: list[str] = []
-    tables = read_tables(
-        source, profile_rows=10, profile_s=20, on_table=lambda table: told.append(table.ref.name)
-    )
-    assert told == ["a", "b", "c"] == [table.ref.name for table in tables]
+    assert list(read(source)) == ["a", "b", "c"]
     source.close()
     assert state() == before

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dbrag.arrow import arrow_type
-from dbrag.errors import ExecutionError, LimitReached, Refused, UnknownName
+from dbrag.errors import ExecutionError, LimitReached
 from dbrag.execution.limits import within
-from dbrag.execution.run import _collect, run, run_admitted
+from dbrag.execution.run import _collect, run
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -163,21 +163,6 @@ def test_ctrl_c_stops_the_statement(band: Source) -> None:
     timer.join()
     assert not [t for t in threading.enumerate() if t.name == "dbrag-statement"]
     assert go(band, "SELECT 1").rows == ((1,),)
-
-
-def test_run_admitted(band: Source, tables: Sequence[Table]) -> None:
-    limits = {"timeout_s": 20.0, "max_rows": 10, "max_mb": 10}
-    admitted, result = run_admitted(
-        band,
-        'SELECT name FROM singer WHERE country = "Peru"',
-        tables,
-        **limits,  # type: ignore[arg-type]
-    )
-    assert admitted.sql.endswith("'Peru'")
-    assert result.rows == (("Bob",),)
-    for sql, error in (("DELETE FROM singer", Refused), ("SELECT x FROM singer", UnknownName)):
-        with pytest.raises(error):
-            run_admitted(band, sql, tables, **limits)  # type: ignore[arg-type]
 
 
 class Sleeper:

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 from dbrag.arrow import arrow_type
 from dbrag.errors import LimitReached
-from dbrag.execution.guard import Admitted, admit
 from dbrag.execution.limits import within
 from dbrag.types import Execution, ResultColumn
 
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dbrag.sources import Session, Source
-    from dbrag.types import Table, TableRef
+    from dbrag.types import TableRef
 
 _BATCH_ROWS = 1000
 _BATCH_BYTES = 4 * 2**20
@@ -67,33 +66,6 @@ def run(
         ResultColumn(name, arrow_type([row[i] for row in rows])) for i, name in enumerate(names)
     )
     return Execution(columns, tuple(rows), time.perf_counter() - started)
-
-
-def run_admitted(
-    source: Source,
-    sql: str,
-    tables: Sequence[Table],
-    *,
-    timeout_s: float,
-    max_rows: int,
-    max_mb: int,
-) -> tuple[Admitted, Execution]:
-    """Let the guard look at ``sql`` and run what it admits.
-
-    Raises:
-        Refused, UnknownName: the guard does not admit it.
-        LimitReached, ExecutionError, SourceError: as ``run``.
-    """
-    admitted = admit(sql, source.dialect, tables)
-    result = run(
-        source,
-        admitted.sql,
-        timeout_s=timeout_s,
-        max_rows=max_rows,
-        max_mb=max_mb,
-        tables=admitted.tables,
-    )
-    return admitted, result
 
 
 def _collect(

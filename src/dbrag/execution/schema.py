@@ -48,12 +48,7 @@ def types_of(tables: Sequence[Table]) -> frozenset[str]:
 
 @dataclass(frozen=True)
 class Schema:
-    """The tables of one source, letter case ignored.
-
-    Attributes:
-        tables: all of one source.
-        catalogs: folded names that may stand before a table: the source, ``main``.
-    """
+    """The tables of one source, letter case ignored."""
 
     tables: tuple[Table, ...]
 

@@ -17,6 +17,7 @@ from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import SqlglotError
 
+from dbrag.execution.dialects import rules_of
 from dbrag.textsafe import is_plain, one_line
 from dbrag.types import Table, TableRef
 
@@ -25,7 +26,6 @@ MAX_NAME_CHARS = 128
 """Longer names are shown cut; PostgreSQL ends at 63 bytes, MySQL at 64 characters."""
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
-_DEFAULT_SCHEMAS = {"postgres": "public", "duckdb": "main", "tsql": "dbo", "redshift": "public"}
 _SQLALCHEMY = {
     "postgres": "postgresql",
     "redshift": "postgresql",
@@ -62,7 +62,7 @@ def table_shown(ref: TableRef, dialect: str, qualified: bool) -> str:
 def need_schemas(refs: Collection[TableRef], dialect: str) -> bool:
     """Whether tables must be written with their schema: it is not the one that goes unsaid."""
     schemas = {ref.schema for ref in refs}
-    return bool(schemas - {None, _DEFAULT_SCHEMAS.get(dialect)})
+    return bool(schemas - {None, rules_of(dialect).default_schema})
 
 
 def restore_names(sql: str, tables: Sequence[Table], dialect: str) -> str:

@@ -35,6 +35,7 @@ FEWEST_COLUMNS = 12
 MAX_CONTEXT_CHARS = 40_000
 """Of all tables together; beyond it fewer columns are shown, then no rows and comments."""
 _SHORTER = ((MAX_COLUMNS, False), (FEWEST_COLUMNS, False), (FEWEST_COLUMNS, True))
+"""(columns of a table, without rows and comments), from the longest context to the shortest."""
 MAX_QUESTION_CHARS = 20_000
 MAX_PROBLEM_CHARS = 600
 
@@ -133,11 +134,7 @@ def table_lines(
 def _context(tables: Sequence[Table], shown: set[TableRef], dialect: str, question: str) -> str:
     """All tables, shortened together until they fit."""
     text = ""
-    for max_columns, brief in (
-        (MAX_COLUMNS, False),
-        (FEWEST_COLUMNS, False),
-        (FEWEST_COLUMNS, True),
-    ):
+    for max_columns, brief in _SHORTER:
         parts = [
             table_lines(t, shown, dialect, question, max_columns=max_columns, brief=brief)
             for t in tables

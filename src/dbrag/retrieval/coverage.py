@@ -53,11 +53,6 @@ class SourceVocabulary:
             for source, own in self._words.items()
         }
 
-    def unknown_words(self, question: str, source: str) -> list[str]:
-        """The telling words of a question that the source's names do not know, stemmed."""
-        own = self._words.get(source, set())
-        return [word for word in question_words(question) if word not in own]
-
 
 def _name_words(name: str) -> tuple[str, ...]:
     return tuple(stemmed(plain_words(split_identifier(name))))
