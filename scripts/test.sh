@@ -22,7 +22,13 @@ check format "$bin/ruff" format --check .
 check lint "$bin/ruff" check .
 check types "$bin/mypy"
 check pages "$bin/python" scripts/generate_cli_docs.py --check
-check tests "$bin/python" -m pytest "$@"
+if [ $# -gt 0 ]; then
+    check tests "$bin/python" -m pytest "$@"
+else
+    # The local model wants the cores for itself.
+    check tests "$bin/python" -m pytest -n 2 --dist loadfile -m "not model"
+    check "tests with the model" "$bin/python" -m pytest -m model
+fi
 
 if [ ${#failed[@]} -gt 0 ]; then
     say "failed: ${failed[*]}"
