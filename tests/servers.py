@@ -119,8 +119,23 @@ def fresh_database(server: str, topic: str = "test") -> Iterator[TestDatabase]:
     try:
         yield TestDatabase(url.set(database=name).render_as_string(hide_password=False))
     finally:
+        if quote == "`":
+            _kill_all(server, name)
         force = " WITH (FORCE)" if quote == '"' else ""
         _run(server, f"DROP DATABASE IF EXISTS {quote}{name}{quote}{force}")
+
+
+def _kill_all(server: str, name: str) -> None:
+    """End what still runs in a MySQL database: it would go on without it."""
+    connection = open_connection(server)
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT id FROM information_schema.processlist WHERE db = %s", (name,))
+            for (number,) in cursor.fetchall():
+                with suppress(Exception):  # gone meanwhile
+                    cursor.execute(f"KILL {number}")
+    finally:
+        connection.close()
 
 
 def _run(server: str, statement: str) -> None:
