@@ -2,8 +2,8 @@
 
 POSIX drops every lock a process holds on a file as soon as *any* descriptor of
 that file is closed in the process. Hashing a file, or reading its header, while
-SQLite reads it in another thread would so take away SQLite's shared lock and let
-a writer change pages under the reader. So descriptors opened meanwhile are parked
+SQLite or DuckDB reads it in another thread would so take away the engine's lock and
+let a writer change pages under the reader. So descriptors opened meanwhile are parked
 and closed when the last session on the file ends.
 """
 
@@ -25,7 +25,7 @@ _parked: dict[str, list[BinaryIO]] = {}
 
 @contextmanager
 def session_on(path: str) -> Iterator[None]:
-    """Marks the file ``path`` as being read through SQLite."""
+    """Marks the file ``path`` as being read by a database engine."""
     path = os.path.realpath(path)
     with _lock:
         _sessions[path] += 1

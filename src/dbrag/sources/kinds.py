@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Literal
 
 from dbrag.errors import SourceUnreadable
 from dbrag.sources import sqlite
+from dbrag.sources.duck.marks import is_duckdb
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 Kind = Literal["sqlite", "duckdb", "data"]
 
-_DUCKDB_MAGIC = (8, b"DUCK")
 _DUCKDB_EXTENSIONS = (".duckdb", ".ddb")
 DATABASE_EXTENSIONS = (*sqlite.EXTENSIONS, *_DUCKDB_EXTENSIONS)
 
@@ -35,7 +35,7 @@ def kind_of(path: str, *, named: bool = False) -> Kind | str:
             return "is not a file"
         if status.st_size and sqlite.is_sqlite(path):
             return "sqlite"
-        if _is_duckdb(path):
+        if is_duckdb(path):
             return "duckdb"
         if is_data_file(path, named=named):
             return "data"
@@ -51,13 +51,6 @@ def kind_of(path: str, *, named: bool = False) -> Kind | str:
 def is_kind(kind: str) -> bool:
     """Tell a kind from a reason."""
     return kind in ("sqlite", "duckdb", "data")
-
-
-def _is_duckdb(path: str) -> bool:
-    offset, magic = _DUCKDB_MAGIC
-    with open(path, "rb") as file:
-        head = file.read(offset + len(magic))
-    return head[offset:] == magic
 
 
 def files_below(folder: str) -> Iterator[str]:

@@ -10,6 +10,7 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 from dbrag.errors import DbragError
+from dbrag.sources.statements import all_rows
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-_FETCH = 1000
 _DEFINITIONS = {
     "sqlite": "SELECT NULL, name, sql FROM sqlite_master WHERE type = 'view'",
     "duckdb": "SELECT schema_name, view_name, sql FROM duckdb_views WHERE NOT internal",
@@ -81,8 +81,7 @@ def _definitions(source: Source) -> dict[tuple[str | None, str], str | None]:
     try:
         with source.session() as session:
             session.execute(statement)
-            while batch := session.fetch(_FETCH):
-                found |= {(schema, str(name)): sql for schema, name, sql in batch}
+            found = {(schema, str(name)): sql for schema, name, sql in all_rows(session)}
     except DbragError as error:
         log.warning("redact: views of source %r are left out: %s", source.name, error.message)
     return found

@@ -16,10 +16,13 @@ from typing import TYPE_CHECKING, Any
 from dbrag.errors import DbragError, SourceError
 from dbrag.sources import sqlite
 from dbrag.sources.filelocks import session_on
+from dbrag.sources.filestate import change_mark
+from dbrag.sources.statements import scanned
 
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     from sqlalchemy import Connection, Engine
 
@@ -31,7 +34,6 @@ _MAX_CONNECTIONS = 64
 _IDLE_SOURCES = 64
 """Sources that keep idle connections; a folder may hold more files than a process may open."""
 
-_FETCH = 1000
 
 _idle_lock = threading.Lock()
 _idle: OrderedDict[int, weakref.ref[SqlSource]] = OrderedDict()
@@ -213,23 +215,13 @@ class SqlSource:
             finally:
                 session.finish()
 
-    @contextmanager
-    def scan(self, table: Table, limit: int) -> Iterator[Iterator[tuple[Any, ...]]]:
+    def scan(self, table: Table, limit: int) -> AbstractContextManager[Iterator[tuple[Any, ...]]]:
         """At most ``limit`` rows of a table in the engine's order, columns as in ``table``.
 
         Raises:
             ExecutionError, SourceError: it cannot be read.
         """
-        from dbrag.sources.statements import select_rows
-
-        with self.session() as session:
-            session.execute(select_rows(table, limit))
-
-            def rows() -> Iterator[tuple[Any, ...]]:
-                while batch := session.fetch(_FETCH):
-                    yield from batch
-
-            yield rows()
+        return scanned(self, table, limit)
 
     def close(self) -> None:
         """Close every connection."""
@@ -281,7 +273,7 @@ class SqlSource:
                 raise sqlite.translate(error.orig or error, self._path) from error
             # Changed means: perhaps another file of the same name, or another journal mode.
             fresh = connection.info.pop("fresh", False)
-            if fresh or connection.info["mark"] == sqlite.change_mark(self._path):
+            if fresh or connection.info["mark"] == change_mark(self._path):
                 return connection
             connection.invalidate()
             connection.close()
@@ -309,7 +301,7 @@ def _make_engine(path: str) -> Engine:
     opened: dict[int, tuple[str, tuple[int, ...]]] = {}
 
     def open_connection() -> sqlite3.Connection:
-        before = sqlite.change_mark(path)
+        before = change_mark(path)
         connection, mode = sqlite.connect(path)
         opened[id(connection)] = (mode, before)
         return connection

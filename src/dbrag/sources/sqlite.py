@@ -7,7 +7,6 @@ everything but reading.
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import os
 import sqlite3
@@ -22,11 +21,12 @@ from dbrag.errors import (
     LimitReached,
     SourceBusy,
     SourceError,
-    SourceNotFound,
     SourceUnreadable,
     UnknownName,
 )
 from dbrag.sources.filelocks import plain_read
+from dbrag.sources.filestate import change_mark, digest_of, file_error
+from dbrag.sources.statements import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -83,7 +83,7 @@ def stamp(path: str) -> str:
         with plain_read(path) as file:
             header = file.read(_HEADER_BYTES)
     except OSError as error:
-        raise _file_error(path, error) from error
+        raise file_error(path, error) from error
     parts = [status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino, header.hex()]
     log_status = _wal_status(path)
     if log_status is not None:
@@ -97,18 +97,8 @@ def fingerprint(path: str) -> str:
     Raises:
         SourceNotFound, SourceUnreadable: the file is gone, or may not be read.
     """
-    digest = hashlib.blake2b(digest_size=32)
     real = os.path.realpath(path)
-    parts = [real] if _wal_status(path) is None else [real, real + "-wal"]
-    for part in parts:
-        try:
-            with plain_read(part) as file:
-                while block := file.read(2**20):
-                    digest.update(block)
-        except OSError as error:
-            raise _file_error(part, error) from error
-        digest.update(b"\0end of file\0")
-    return digest.hexdigest()
+    return digest_of([real] if _wal_status(path) is None else [real, real + "-wal"])
 
 
 def _wal_status(path: str) -> os.stat_result | None:
@@ -118,15 +108,6 @@ def _wal_status(path: str) -> os.stat_result | None:
     except OSError:
         return None
     return status if status.st_size else None
-
-
-def change_mark(path: str) -> tuple[int, ...]:
-    """What differs after somebody wrote to the main file; () when it is gone."""
-    try:
-        status = os.stat(path)
-    except OSError:
-        return ()
-    return (status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
 
 
 def check_unchanged(path: str, mark: tuple[int, ...] | None) -> None:
@@ -183,7 +164,7 @@ def _open_mode(path: str) -> tuple[str, str]:
         with plain_read(path) as file:
             header = file.read(_HEADER_BYTES)
     except OSError as error:
-        raise _file_error(path, error) from error
+        raise file_error(path, error) from error
     if len(header) < _HEADER_BYTES or 2 not in header[18:20]:
         return "plain", "mode=ro"
     real = os.path.realpath(path)
@@ -245,11 +226,6 @@ def _authorize(
             if (first or "").lower() not in ("data_version", "read_uncommitted") or not second:
                 return sqlite3.SQLITE_OK
     return sqlite3.SQLITE_DENY
-
-
-def quoted(name: str) -> str:
-    """``name`` as an identifier."""
-    return '"' + name.replace('"', '""') + '"'
 
 
 def columns_of(
@@ -321,10 +297,3 @@ def translate(error: BaseException, path: str) -> DbragError:
         if text.startswith(start):
             return UnknownName(text, names=(text.removeprefix(start),))
     return ExecutionError(text or type(error).__name__)
-
-
-def _file_error(path: str, error: OSError) -> SourceError:
-    if isinstance(error, FileNotFoundError):
-        return SourceNotFound(f"no file {path!r}", "was it moved? name its new place")
-    reason = error.strerror or str(error)
-    return SourceUnreadable(f"cannot read {path!r}: {reason}", "check its permissions")

@@ -9,11 +9,15 @@ than 64 bytes stand as ``<blob 1234 bytes>``. What drivers return in their own w
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Literal
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from sqlglot import exp
 
+    from dbrag.sources.base import Session, Source
     from dbrag.types import Column, Table
 
 HIDDEN = "hidden column of a virtual table"
@@ -32,6 +36,8 @@ MUCH_LARGER = 2
 def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
+
+_FETCH = 1000
 
 Form = Literal["plain", "short text", "text", "binary", "other"]
 
@@ -79,6 +85,28 @@ def select_rows(table: Table, limit: int, dialect: str = "sqlite", *, as_text: b
         cells = [_portable_cell(column, dialect, as_text) for column in table.columns]
         return exp.select(*(cells or [exp.null()])).from_(_name(table)).limit(limit).sql(dialect)
     return f"{_select(table, dialect, as_text)} LIMIT {limit}"
+
+
+def all_rows(session: Session) -> Iterator[tuple[Any, ...]]:
+    """The rows of the statement that the session has started, fetched as they are needed.
+
+    Raises:
+        ExecutionError, SourceError, LimitReached: as ``Session.fetch``.
+    """
+    while batch := session.fetch(_FETCH):
+        yield from batch
+
+
+@contextmanager
+def scanned(source: Source, table: Table, limit: int) -> Iterator[Iterator[tuple[Any, ...]]]:
+    """``Source.scan`` for any source whose sessions run SQL.
+
+    Raises:
+        ExecutionError, SourceError: it cannot be read.
+    """
+    with source.session() as session:
+        session.execute(select_rows(table, limit, source.dialect))
+        yield all_rows(session)
 
 
 def sample_rows(
@@ -139,8 +167,8 @@ def count_rows(table: Table, dialect: str = "sqlite") -> str:
     return exp.select(exp.Count(this=exp.Star())).from_(_name(table)).sql(dialect)
 
 
-def quoted(name: str, dialect: str) -> str:
-    """An identifier between the dialect's quotes."""
+def quoted(name: str, dialect: str = "") -> str:
+    """An identifier between the dialect's quotes, which mostly are SQL's own."""
     mark = "`" if dialect == "mysql" else '"'
     return mark + name.replace(mark, 2 * mark) + mark
 

@@ -26,6 +26,7 @@ from dbrag.execution.run import run
 from dbrag.sources.duck.database import DuckDatabase
 from dbrag.sources.duck.engine import _MAX_IDLE
 from dbrag.sources.duck.marks import is_duckdb
+from dbrag.sources.open import open_sources
 from dbrag.types import Column, ForeignKey, TableRef
 
 from ..conftest import contents
@@ -233,6 +234,7 @@ def test_our_own_look_at_the_file_keeps_a_writer_out_while_we_read(
         session.execute("SELECT a FROM t")
         source.stamp()
         source.fingerprint()
+        open_sources([source.location])
         ended = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
         assert ended.returncode != 0
         assert len(session.fetch(20)) == 10

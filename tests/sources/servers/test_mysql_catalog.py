@@ -13,6 +13,7 @@ import pytest
 from dbrag.catalog.profile import profile_table
 from dbrag.errors import DbragError, ExecutionError, Refused, SourceNotFound, SourceUnreadable
 from dbrag.execution.guard import admit
+from dbrag.sources import statements
 from dbrag.sources.servers import mysql_marks
 from dbrag.sources.servers.mysql import MySqlEngine
 from dbrag.sources.servers.source import ServerSource
@@ -154,7 +155,7 @@ NAMES = [
 
 def test_any_name_can_be_read(database: TestDatabase) -> None:
     for name in NAMES:
-        quoted = mysql_marks.quoted(name)
+        quoted = statements.quoted(name, "mysql")
         if name == "Mixed" and database.run("SELECT @@lower_case_table_names") != [(0,)]:
             continue
         database.run(f"CREATE TABLE {quoted} ({quoted} int PRIMARY KEY)")

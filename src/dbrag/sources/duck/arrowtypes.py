@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dbrag.sources.duck.engine import quoted
+from dbrag.sources.statements import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,13 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 from dbrag.errors import DbragError, SourceBusy, SourceUnreadable
 from dbrag.sources.duck import marks
-from dbrag.sources.duck.engine import Engine, open_engine, quoted
+from dbrag.sources.duck.engine import Engine, open_engine
 from dbrag.sources.duck.errors import is_fatal, opening_error, statement_error
 from dbrag.sources.duck.session import DuckSession
 from dbrag.sources.filelocks import session_on
+from dbrag.sources.filestate import file_error
+from dbrag.sources.statements import quoted, scanned
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     from duckdb import DuckDBPyConnection
 
@@ -23,7 +26,6 @@ if TYPE_CHECKING:
     from dbrag.sources.base import ColumnStatistics, Session, SkippedSource
     from dbrag.types import Table, TableRef
 
-_FETCH = 1000
 _LINGER_S = 0.05
 """A writer must not find the file locked when nobody reads it any more."""
 
@@ -164,23 +166,13 @@ class DuckDatabase:
             finally:
                 session.finish()
 
-    @contextmanager
-    def scan(self, table: Table, limit: int) -> Iterator[Iterator[tuple[Any, ...]]]:
+    def scan(self, table: Table, limit: int) -> AbstractContextManager[Iterator[tuple[Any, ...]]]:
         """At most ``limit`` rows of a table in the engine's order, columns as in ``table``.
 
         Raises:
             ExecutionError, SourceError: it cannot be read.
         """
-        from dbrag.sources.statements import select_rows
-
-        with self.session() as session:
-            session.execute(select_rows(table, limit, self.dialect))
-
-            def rows() -> Iterator[tuple[Any, ...]]:
-                while batch := session.fetch(_FETCH):
-                    yield from batch
-
-            yield rows()
+        return scanned(self, table, limit)
 
     def close(self) -> None:
         """Close the engine; a session in use keeps it until it ends."""
@@ -218,7 +210,7 @@ class DuckDatabase:
                     f"{self._path!r} is not a DuckDB database", "name a DuckDB file"
                 )
         except OSError as error:
-            raise marks.file_error(self._path, error) from error
+            raise file_error(self._path, error) from error
         # While DuckDB holds its lock, closing any other descriptor of the file would drop it.
         self._held.enter_context(session_on(self._path))
         try:

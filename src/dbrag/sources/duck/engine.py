@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from dbrag.errors import SourceError
 from dbrag.sources.duck.spill import make_folder, remove_folder
+from dbrag.sources.statements import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -86,11 +87,6 @@ def open_engine(
         connection.close()
         raise
     return connection
-
-
-def quoted(name: str) -> str:
-    """``name`` as an identifier."""
-    return '"' + name.replace('"', '""') + '"'
 
 
 class Engine:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dbrag.sources.duck.engine import quoted
+from dbrag.sources.statements import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -13,14 +13,16 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from dbrag.errors import DbragError, SourceError, SourceUnreadable
-from dbrag.sources.duck.engine import Engine, open_engine, quoted
+from dbrag.sources.duck.engine import Engine, open_engine
 from dbrag.sources.duck.errors import is_fatal, opening_error, statement_error
-from dbrag.sources.duck.parquet import ParquetTable, mark_of, translate_reading
+from dbrag.sources.duck.parquet import ParquetTable, marks_of, translate_reading
 from dbrag.sources.duck.session import DuckSession
+from dbrag.sources.statements import quoted, scanned
 from dbrag.types import Column, Table, TableRef
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     from duckdb import DuckDBPyConnection
 
@@ -30,8 +32,6 @@ if TYPE_CHECKING:
     from dbrag.sources.files.table import FileTable
 
 log = logging.getLogger(__name__)
-
-_FETCH = 1000
 
 
 class FilesSource:
@@ -100,7 +100,7 @@ class FilesSource:
         """The mark of each table's file, and of its Parquet files as they are now."""
         found = {}
         for table in self._tables.values():
-            now = repr((table.mark, mark_of(table.parquet)))
+            now = repr((table.mark, marks_of(table.parquet)))
             mark = hashlib.blake2b(now.encode(errors="surrogateescape"), digest_size=16)
             found[self._ref(table)] = mark.hexdigest()
         return found
@@ -195,23 +195,13 @@ class FilesSource:
             finally:
                 session.finish()
 
-    @contextmanager
-    def scan(self, table: Table, limit: int) -> Iterator[Iterator[tuple[Any, ...]]]:
+    def scan(self, table: Table, limit: int) -> AbstractContextManager[Iterator[tuple[Any, ...]]]:
         """At most ``limit`` rows of a table in the order of its files, columns as in ``table``.
 
         Raises:
             ExecutionError, SourceError: it cannot be read.
         """
-        from dbrag.sources.statements import select_rows
-
-        with self.session() as session:
-            session.execute(select_rows(table, limit, self.dialect))
-
-            def rows() -> Iterator[tuple[Any, ...]]:
-                while batch := session.fetch(_FETCH):
-                    yield from batch
-
-            yield rows()
+        return scanned(self, table, limit)
 
     def close(self) -> None:
         """Close the engine; a session in use keeps it until it ends."""

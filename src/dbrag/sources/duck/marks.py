@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import os
 
-from dbrag.errors import SourceError, SourceNotFound, SourceUnreadable
+from dbrag.sources import filestate
 from dbrag.sources.filelocks import plain_read
+from dbrag.sources.filestate import digest_of, file_error
 
 _MAGIC = b"DUCK"
 _MAGIC_AT = 8
@@ -30,11 +31,7 @@ def change_mark(path: str) -> tuple[int, ...]:
     """What differs after somebody wrote to the file or its log; () when it is gone."""
     mark: tuple[int, ...] = ()
     for part in _parts(path):
-        try:
-            status = os.stat(part)
-        except OSError:
-            continue
-        mark += (status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
+        mark += filestate.change_mark(part)
     return mark
 
 
@@ -65,24 +62,7 @@ def fingerprint(path: str) -> str:
             return stamp(path)
     except OSError as error:
         raise file_error(path, error) from error
-    digest = hashlib.blake2b(digest_size=32)
-    for part in _parts(path):
-        try:
-            with plain_read(part) as file:
-                while block := file.read(2**20):
-                    digest.update(block)
-        except OSError as error:
-            raise file_error(part, error) from error
-        digest.update(b"\0end of file\0")
-    return digest.hexdigest()
-
-
-def file_error(path: str, error: OSError) -> SourceError:
-    """An error of the operating system as one of ours."""
-    if isinstance(error, FileNotFoundError):
-        return SourceNotFound(f"no file {path!r}", "was it moved? name its new place")
-    reason = error.strerror or str(error)
-    return SourceUnreadable(f"cannot read {path!r}: {reason}", "check its permissions")
+    return digest_of(_parts(path))
 
 
 def _parts(path: str) -> list[str]:

@@ -12,8 +12,9 @@ from urllib.parse import unquote
 from dbrag.errors import SourceBusy, SourceError, SourceNotFound, SourceUnreadable
 from dbrag.sources.base import ColumnStatistics
 from dbrag.sources.duck.arrowtypes import Reading, reading
-from dbrag.sources.duck.engine import quoted
 from dbrag.sources.duck.part import rows_from_all_over
+from dbrag.sources.filestate import change_mark, file_error
+from dbrag.sources.statements import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -48,7 +49,7 @@ class ParquetTable:
 
     def __init__(self, table: FileTable) -> None:
         self.table = table
-        self.mark = mark_of(table.parquet)
+        self.mark = marks_of(table.parquet)
         schemas, counts = _footers(table.parquet)
         self.rows = sum(counts)
         self._partitions = _partition_types(table) if table.partitioned else {}
@@ -97,7 +98,7 @@ class ParquetTable:
 
     def is_current(self) -> bool:
         """True while no file was written."""
-        return mark_of(self.table.parquet) == self.mark
+        return marks_of(self.table.parquet) == self.mark
 
     def statistics(self) -> Mapping[str, ColumnStatistics]:
         """Extremes and shares of NULL, from the footers; {} where that takes too long."""
@@ -144,22 +145,14 @@ class ParquetTable:
 
     def _changed(self) -> str:
         for path, mark in zip(self.table.parquet, self.mark, strict=True):
-            if mark_of([path]) != (mark,):
+            if change_mark(path) != mark:
                 return path
         return self.table.path
 
 
-def mark_of(paths: Iterable[str]) -> tuple[tuple[int, ...], ...]:
+def marks_of(paths: Iterable[str]) -> tuple[tuple[int, ...], ...]:
     """For each file what differs after somebody wrote to it; () for one that is gone."""
-    marks: list[tuple[int, ...]] = []
-    for path in paths:
-        try:
-            status = os.stat(path)
-        except OSError:
-            marks.append(())
-        else:
-            marks.append((status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino))
-    return tuple(marks)
+    return tuple(map(change_mark, paths))
 
 
 def _footers(paths: Sequence[str]) -> tuple[list[pa.Schema], list[int]]:
@@ -181,7 +174,7 @@ def _footer(path: str) -> tuple[pa.Schema, int]:
         footer = pq.read_metadata(path)
         return footer.schema.to_arrow_schema().remove_metadata(), footer.num_rows
     except FileNotFoundError as error:
-        raise SourceNotFound(f"no file {path!r}", "was it moved? name its new place") from error
+        raise file_error(path, error) from error
     except (OSError, ValueError, NotImplementedError) as error:
         reason = " ".join(str(getattr(error, "strerror", None) or error).split())[:200]
         raise SourceUnreadable(

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from dbrag.errors import Refused
 from dbrag.sources.base import ColumnStatistics
-from dbrag.sources.duck.engine import quoted
 from dbrag.sources.duck.errors import one_line
 from dbrag.sources.duck.parser import parse_select
+from dbrag.sources.statements import quoted
 from dbrag.types import Column, ForeignKey, Table, TableRef
 
 if TYPE_CHECKING:

@@ -27,6 +27,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dbrag.sources.servers.mysql_reflect import TABLE_TYPES, chosen, marks_for, rows
+from dbrag.sources.statements import quoted
 from dbrag.types import TableRef
 
 if TYPE_CHECKING:
@@ -222,17 +223,12 @@ def _checksums(connection: Connection, names: Sequence[_Name]) -> dict[_Name, st
 
 
 def _checksum(connection: Connection, names: Sequence[_Name]) -> dict[_Name, str]:
-    listed = ", ".join(f"{quoted(schema)}.{quoted(table)}" for schema, table in names)
+    listed = ", ".join(".".join(quoted(part, "mysql") for part in name) for name in names)
     # "schema.table" of the answer is ambiguous where names hold dots; its order is ours.
     read = rows(connection, f"CHECKSUM TABLE {listed}".replace("%", "%%"))
     return {
         name: str(sum_) for name, (_, sum_) in zip(names, read, strict=True) if sum_ is not None
     }
-
-
-def quoted(name: str) -> str:
-    """``name`` as an identifier."""
-    return "`" + name.replace("`", "``") + "`"
 
 
 def _started(connection: Connection) -> str:

@@ -15,9 +15,11 @@ from typing import TYPE_CHECKING, Any
 from dbrag.errors import DbragError, SourceBusy, SourceError
 from dbrag.sources.servers.session import ServerSession
 from dbrag.sources.servers.url import location_of, secrets_of, with_password, without_secrets
+from dbrag.sources.statements import scanned
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     from sqlalchemy import URL, Connection, Engine
 
@@ -37,7 +39,6 @@ _POOL_SIZE = 4
 _MAX_CONNECTIONS = 16
 _POOL_WAIT_S = 30.0
 _RECYCLE_S = 1800
-_FETCH = 1000
 
 
 class ServerSource:
@@ -174,23 +175,13 @@ class ServerSource:
         with self._transaction(STATEMENT_S if timeout_s is None else timeout_s) as (_, session):
             yield session
 
-    @contextmanager
-    def scan(self, table: Table, limit: int) -> Iterator[Iterator[tuple[Any, ...]]]:
+    def scan(self, table: Table, limit: int) -> AbstractContextManager[Iterator[tuple[Any, ...]]]:
         """At most ``limit`` rows of a table in the engine's order, columns as in ``table``.
 
         Raises:
             ExecutionError, SourceError: it cannot be read.
         """
-        from dbrag.sources.statements import select_rows
-
-        with self.session() as session:
-            session.execute(select_rows(table, limit, self.dialect))
-
-            def rows() -> Iterator[tuple[Any, ...]]:
-                while batch := session.fetch(_FETCH):
-                    yield from batch
-
-            yield rows()
+        return scanned(self, table, limit)
 
     def close(self) -> None:
         """Close every connection."""
