@@ -188,3 +188,45 @@ class TestMySQL:
         assert min(row[0] for row in rows) == 1
         assert max(row[0] for row in rows) > 19_000
         assert read(mariadb, "big", rows=500)[1] == rows
+
+
+@pytest.mark.parametrize("code", ["58P01", "58030", "08006", "28000", "57P01", "XX001", "XX000"])
+def test_a_foreign_table_that_fails_leaves_the_source(postgres: TestDatabase, code: str) -> None:
+    """Its server, its file or its pages are not there; ours answers all the same."""
+    name = f"far_{code.lower()}"
+    postgres.run(
+        f"CREATE FUNCTION f_{name}() RETURNS int LANGUAGE plpgsql STABLE AS $$ BEGIN "
+        f"RAISE EXCEPTION 'gone' USING ERRCODE = '{code}'; END $$",
+        f"CREATE VIEW {name} AS SELECT f_{name}() AS x",
+    )
+    (source,), _ = open_sources([postgres.url])
+    try:
+        table, rows = read(source, name)
+        assert (table.comment, rows) == ("cannot be read: gone", [])
+    finally:
+        source.close()
+        postgres.run(f"DROP VIEW {name}; DROP FUNCTION f_{name}")
+
+
+def test_a_view_whose_definer_is_gone_leaves_the_source() -> None:
+    """MariaDB says "access denied", as if it were about the connection."""
+    with fresh_database(MYSQL, "definer") as database:
+        user, definer = f"{database.name[-20:]}_r@'%'", f"{database.name[-20:]}_d@'%'"
+        database.run(
+            "CREATE TABLE t (id int)",
+            f"CREATE USER {user} IDENTIFIED BY 'pw'",
+            f"GRANT SELECT, SHOW VIEW ON {database.name}.* TO {user}",
+            f"CREATE USER {definer}",
+            f"GRANT SELECT ON {database.name}.* TO {definer}",
+            f"CREATE DEFINER={definer} VIEW orphan AS SELECT id FROM t",
+            f"DROP USER {definer}",
+        )
+        (source,), _ = open_sources([database.url_as(f"{database.name[-20:]}_r", "pw")])
+        try:
+            table, rows = read(source, "orphan")
+            assert rows == []
+            assert table.comment.startswith("cannot be read: the server refuses to read")
+            assert read(source, "t")[0].comment == ""
+        finally:
+            source.close()
+            database.run(f"DROP USER {user}")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import inspect
+import logging
 
 import pytest
 
 from dbrag import errors
 from dbrag.errors import DbragError
+from dbrag.interfaces.cli.app import OnceFilter
 
 ERRORS = [
     value
@@ -177,3 +179,12 @@ def test_version(cli) -> None:
     import dbrag
 
     assert cli("--version").out == f"dbrag {dbrag.__version__}\n"
+
+
+def test_a_warning_is_told_once() -> None:
+    told = OnceFilter()
+    records = [
+        logging.LogRecord("x", logging.WARNING, "", 1, "no right to %s", (name,), None)
+        for name in ("a", "a", "b")
+    ]
+    assert [told.filter(record) for record in records] == [True, False, True]

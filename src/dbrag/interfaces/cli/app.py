@@ -19,8 +19,29 @@ from dbrag.textsafe import SecretFilter, mask_secrets
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+
+class OnceFilter(logging.Filter):
+    """Lets each message through once: a source is looked at several times in one command."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._told: set[str] = set()
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """False for a message that was there before."""
+        try:
+            message = record.getMessage()
+        except Exception:
+            return True  # logging itself reports a wrong format
+        if message in self._told:
+            return False
+        self._told.add(message)
+        return True
+
+
 if logging.lastResort is not None:  # what prints the warnings of all libraries here
     logging.lastResort.addFilter(SecretFilter())
+    logging.lastResort.addFilter(OnceFilter())
 
 EXIT_FAILED = 1
 EXIT_USAGE = 2

@@ -17,6 +17,7 @@ from dbrag.errors import (
 
 _NAME = re.compile(r"'([^']*)'")
 _DENIED = frozenset({1044, 1045, 1251, 1698, 1820, 1862, 2058, 2059, 2061, 3118, 3955})
+_NOT_THERE = frozenset({1049, 1129, 1130})
 _NO_RIGHT = frozenset({1142, 1143, 1227, 1356, 1370})
 _LOST = frozenset({1053, 1077, 1079, 1080, 1927, 2006, 2013, 2014, 2055, 4031})
 _UNREACHED = frozenset({2002, 2003, 2005})
@@ -59,6 +60,18 @@ def translate(error: BaseException, location: str) -> DbragError:
     if number == 0:
         return _lost(location)
     return ExecutionError(text or type(error).__name__)
+
+
+def of_statement(error: BaseException) -> BaseException:
+    """What a statement raised in a session that stands: being refused is about what it reads."""
+    number = error.args[0] if error.args else 0
+    if number not in _DENIED and number not in _NOT_THERE:
+        return error
+    text = " ".join(str(error.args[1] if len(error.args) > 1 else error).split())
+    return ExecutionError(
+        f"the server refuses to read what the statement names: {text}",
+        "if it is a view: its definer may be gone or have no right, see SHOW CREATE VIEW",
+    )
 
 
 def _of_connection(number: int, text: str, location: str) -> DbragError | None:

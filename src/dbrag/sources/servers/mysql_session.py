@@ -17,7 +17,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from dbrag.errors import LimitReached, SourceError
-from dbrag.sources.servers import mysql_binary
+from dbrag.sources.servers import mysql_binary, mysql_errors
 from dbrag.sources.servers.mysql_values import converter
 
 if TYPE_CHECKING:
@@ -155,6 +155,12 @@ def _streaming() -> Any:
         _statement: int | None = None
 
         def _query(self, q: Any) -> Any:
+            try:
+                return self._run(q)
+            except Exception as error:
+                raise mysql_errors.of_statement(error) from error
+
+        def _run(self, q: Any) -> Any:
             self._sql = q if isinstance(q, str) else q.decode("utf-8", "replace")
             self._statement = mysql_binary.prepare(self.connection, self._sql.encode())
             if self._statement is not None:

@@ -32,9 +32,10 @@ def translate(error: BaseException, location: str) -> DbragError:
     text = _one_line(str(error))
     if code is None:
         return _without_code(error, text, location)
-    exact = _EXACT.get(code) or _BY_CLASS.get(code[:2])
-    if exact is not None:
-        return exact(text, location)
+    if code in _EXACT:
+        return _EXACT[code](text, location)
+    if code[:2] in _BY_CLASS and not _of_statement(error):
+        return _BY_CLASS[code[:2]](text, location)
     if code in _UNKNOWN_NAMES:
         found = re.search(_UNKNOWN_NAMES[code], text)
         if found:
@@ -42,6 +43,14 @@ def translate(error: BaseException, location: str) -> DbragError:
             # The server's hint may name a column that nobody may read.
             return UnknownName(_first_sentence(error), names=(name,))
     return ExecutionError(_first_sentence(error), _hint_of(error))
+
+
+def _of_statement(error: BaseException) -> bool:
+    """True if only the statement failed: the file or server of a foreign table is not there, a
+    page is damaged, a function raises what it likes. Else the server ends the connection, too.
+    """
+    diagnosis = getattr(error, "diag", None)
+    return getattr(diagnosis, "severity_nonlocalized", None) == "ERROR"
 
 
 def lost(text: str, location: str) -> SourceError:
