@@ -15,7 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbrag.arrow import arrow_type
-from dbrag.interfaces.cli.export import _csv_lines, unique_names
+from dbrag.interfaces.cli.export import _csv_lines
+from dbrag.sources.files.names import numbered
 from dbrag.types import Execution, ResultColumn
 
 from .conftest import an_answer
@@ -83,8 +84,8 @@ def test_any_csv_reader_gets_the_texts(rows: list[tuple[str | None, str | None]]
 
 
 @given(st.lists(st.sampled_from(["n", "N", "n_2", "m", ""])))
-def test_unique_names(names: list[str]) -> None:
-    unique = unique_names(names)
+def test_repeated_names_get_numbers(names: list[str]) -> None:
+    unique = numbered(names)
     assert len({name.casefold() for name in unique}) == len(names)
     for i, name in enumerate(names):
         if name.casefold() not in {earlier.casefold() for earlier in names[:i]}:

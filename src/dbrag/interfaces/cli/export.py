@@ -7,7 +7,6 @@ before anything is computed, and written whole or not at all.
 from __future__ import annotations
 
 import os
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +16,7 @@ import click
 from dbrag.errors import DbragError, UsageError
 from dbrag.interfaces.cli import output
 from dbrag.interfaces.cli.render import count
+from dbrag.sources.files.names import numbered
 from dbrag.values import text_value
 
 if TYPE_CHECKING:
@@ -161,25 +161,10 @@ def _parquet(path: Path, data: Execution) -> str:
     import pyarrow.parquet as pq
 
     table = data.table
-    names = unique_names(table.column_names)
+    names = numbered(table.column_names)
     pq.write_table(table.rename_columns(names), path)
     changed = [f"{new!r}" for old, new in zip(table.column_names, names, strict=True) if old != new]
     return f" (repeated column names: {', '.join(changed)})" if changed else ""
-
-
-def unique_names(names: Sequence[str]) -> list[str]:
-    """Names that do not repeat, letter case ignored: the second ``n`` becomes ``n_2``."""
-    taken = Counter(name.casefold() for name in names)
-    seen: set[str] = set()
-    unique = []
-    for name in names:
-        new, number = name, 1
-        while new.casefold() in seen or (number > 1 and new.casefold() in taken):
-            number += 1
-            new = f"{name}_{number}"
-        seen.add(new.casefold())
-        unique.append(new)
-    return unique
 
 
 def tell(notes: Sequence[str], *, quiet: bool) -> None:

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+from dbrag.sources.files.names import PARQUET_EXTENSIONS
 from dbrag.sources.files.unpack import Unreadable
 
 
@@ -26,7 +27,7 @@ def copy_arrow(
     import pyarrow as pa
     from pyarrow import dataset, parquet
 
-    kind = "parquet" if ending in (".parquet", ".pq") else "ipc"
+    kind = "parquet" if ending in PARQUET_EXTENSIONS else "ipc"
     os.close(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600))
     try:
         source = dataset.dataset(path, format=kind)

@@ -123,7 +123,7 @@ def work_folder(cache: Path, path: str) -> Iterator[Path]:
         _remove_leftovers(home)
         work = Path(tempfile.mkdtemp(prefix=f"work-{os.getpid()}-", dir=home))
     except OSError as error:
-        raise _cannot_write(cache, error) from error
+        raise cannot_write(cache, error) from error
     try:
         yield work
     finally:
@@ -178,17 +178,13 @@ def publish(
             json.dump(data, file, indent=1)
         os.replace(name, home / "current.json")
     except OSError as error:
-        raise _cannot_write(cache, error) from error
+        raise cannot_write(cache, error) from error
     _remove_generations(home, {mark} if alone else {mark, before or mark})
     return Entry(mark, str(target), tuple(tables), tuple(skipped), failed)
 
 
 def cannot_write(cache: Path, error: OSError) -> SourceError:
     """The error of a cache that is full or may not be written."""
-    return _cannot_write(cache, error)
-
-
-def _cannot_write(cache: Path, error: OSError) -> SourceError:
     reason = os.strerror(error.errno) if error.errno else str(error)
     return SourceError(
         f"data files cannot be converted into {str(cache)!r}: {reason}",

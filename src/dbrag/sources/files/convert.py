@@ -16,7 +16,11 @@ from dbrag.sources.files import cache as store
 from dbrag.sources.files.cast import Misfit, arrow_type, cast
 from dbrag.sources.files.names import (
     ARCHIVE_EXTENSION,
+    ARROW_EXTENSIONS,
+    JSON_EXTENSIONS,
     NAMED_EXTENSIONS,
+    PARQUET_EXTENSIONS,
+    SPREADSHEET_EXTENSIONS,
     numbered,
     split_name,
 )
@@ -28,10 +32,6 @@ from dbrag.sources.redact import FileRedaction
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG})
 _GROUP_ROWS = 122_880
 _GROUP_BYTES = 64 << 20
-_EXCEL = frozenset({".xlsx", ".xlsm", ".xls", ".xlsb", ".ods"})
-_JSON = frozenset({".json", ".jsonl", ".ndjson"})
-_ARROW = frozenset({".feather", ".arrow"})
-_PARQUET = frozenset({".parquet", ".pq"})
 
 
 class Changed(Exception):
@@ -187,7 +187,7 @@ def _of_plain(
         raise Unreadable("is empty")
     out = work / "out"
     tables: list[store.Converted] = []
-    if ending in _ARROW or ending in _PARQUET:
+    if ending in ARROW_EXTENSIONS or ending in PARQUET_EXTENSIONS:
         from dbrag.sources.files.arrow import copy_arrow
 
         gone = copy_arrow(
@@ -206,7 +206,7 @@ def _read(
 ) -> Iterator[tuple[RawTable, str | None]]:
     """The raw tables of a file, each with the delimiter of its cells if it has one."""
     options = job.options
-    if ending in _EXCEL:
+    if ending in SPREADSHEET_EXTENSIONS:
         from dbrag.sources.files.excel import read_excel
 
         for raw in read_excel(path, name, work, options, skipped):
@@ -215,7 +215,7 @@ def _read(
     from dbrag.sources.files.encoding import to_utf8
 
     text = to_utf8(path, work / "utf8", options.encoding, job.path)
-    if ending in _JSON:
+    if ending in JSON_EXTENSIONS:
         from dbrag.sources.files.jsonfile import read_json
 
         for raw in read_json(text, name, work, options, ending != ".json"):

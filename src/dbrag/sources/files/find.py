@@ -8,7 +8,6 @@ import stat
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields, replace
 from fnmatch import fnmatch
-from pathlib import Path
 
 from dbrag.options import FileOptions, OpenOptions
 from dbrag.sources.base import SkippedSource
@@ -24,6 +23,7 @@ from dbrag.sources.files.names import (
 from dbrag.sources.files.plan import check_options
 from dbrag.sources.files.table import FileTable
 from dbrag.sources.files.unpack import Unreadable
+from dbrag.sources.kinds import fixed_part
 from dbrag.sources.redact import FileRedaction
 
 _DEFAULT = FileOptions()
@@ -75,19 +75,9 @@ def find_tables(
         base = os.path.dirname(path)
         _take_named(path, found)
     else:
-        base = _fixed_part(path)
+        base = fixed_part(path)
         _match(path, found)
     return _read(found, base, options, on_file, redaction)
-
-
-def _fixed_part(pattern: str) -> str:
-    """The folder above the first part of a path that is a pattern."""
-    parts = []
-    for part in Path(pattern).parts:
-        if glob.has_magic(part):
-            break
-        parts.append(part)
-    return os.path.join(*parts) if parts else os.sep
 
 
 def _match(pattern: str, found: _Found) -> None:

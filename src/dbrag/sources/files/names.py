@@ -6,12 +6,17 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-DATA_EXTENSIONS = frozenset(
-    {
-        ".csv", ".tsv", ".tab", ".json", ".jsonl", ".ndjson", ".xlsx", ".xlsm", ".xls", ".xlsb",
-        ".ods", ".parquet", ".pq", ".feather", ".arrow",
-    }
-)  # fmt: skip
+JSON_EXTENSIONS = frozenset({".json", ".jsonl", ".ndjson"})
+SPREADSHEET_EXTENSIONS = frozenset({".xlsx", ".xlsm", ".xls", ".xlsb", ".ods"})
+PARQUET_EXTENSIONS = frozenset({".parquet", ".pq"})
+ARROW_EXTENSIONS = frozenset({".feather", ".arrow"})
+DATA_EXTENSIONS = (
+    frozenset({".csv", ".tsv", ".tab"})
+    | JSON_EXTENSIONS
+    | SPREADSHEET_EXTENSIONS
+    | PARQUET_EXTENSIONS
+    | ARROW_EXTENSIONS
+)
 """Endings of data files found in a folder, in lower case."""
 NAMED_EXTENSIONS = DATA_EXTENSIONS | {".txt", ".dat", ".psv"}
 """Endings read where the file itself is named."""

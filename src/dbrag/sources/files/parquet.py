@@ -9,9 +9,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
+from weakref import WeakValueDictionary
 
 from dbrag.sources.files.cache import mark_of
-from dbrag.sources.files.names import is_hidden
+from dbrag.sources.files.names import PARQUET_EXTENSIONS, is_hidden
 from dbrag.sources.files.table import FileTable
 from dbrag.sources.files.unpack import Unreadable
 
@@ -19,7 +20,6 @@ _VALUE_FOLDER = re.compile(r"[^=/]+=[^/]*")
 _PART = re.compile(
     r"(?P<stem>.*?)[-_. ]?(?:\d+|[0-9a-f]{8}-[0-9a-f-]{27,})(?:[-_.].*)?", re.IGNORECASE
 )
-ENDINGS = (".parquet", ".pq")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Parts:
 
 def is_parquet(path: str) -> bool:
     """Whether its name ends as that of a Parquet file."""
-    return path.lower().endswith(ENDINGS)
+    return path.lower().endswith(tuple(PARQUET_EXTENSIONS))
 
 
 def partitioned_folder(folder: str) -> Parts | None:
@@ -105,8 +105,8 @@ def _schema(path: str, mark: str) -> Any:
     return _known.setdefault(schema.to_string(), schema)
 
 
-_known: dict[str, Any] = {}
-"""Equal schemas, once each."""
+_known: WeakValueDictionary[str, Any] = WeakValueDictionary()
+"""Equal schemas, once each, as long as somebody uses them."""
 
 
 def _same_schema(files: Iterable[str]) -> bool:
