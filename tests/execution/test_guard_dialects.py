@@ -104,6 +104,24 @@ def test_names_and_strings_in_mysql(written: str, meant: str) -> None:
     assert admit(written, "mysql", SHOP).sql == meant
 
 
+@pytest.mark.parametrize(
+    ("dialect", "one", "other"),
+    [("postgres", '"Sales"', "sales"), ("mysql", "Sales", "sales")],
+)
+def test_schemas_that_differ_in_letter_case_only(dialect: str, one: str, other: str) -> None:
+    both = [table(name, "orders", "id", "total") for name in ("sales", "Sales")]
+    for schema in (one, other):
+        statement = f"SELECT id FROM {schema}.orders"
+        assert admit(statement, dialect, both).sql == statement
+    joined = (
+        f"SELECT {one}.orders.id, {other}.orders.total FROM {other}.orders "
+        f"JOIN {one}.orders ON {one}.orders.id = {other}.orders.id"
+    )
+    assert admit(joined, dialect, both).sql == joined
+    with pytest.raises(UnknownName, match="several tables are called"):
+        admit("SELECT id FROM SALES2.orders UNION SELECT id FROM orders", dialect, both)
+
+
 def test_a_table_in_several_schemas_has_to_be_named_with_its_schema() -> None:
     with pytest.raises(UnknownName, match="several tables are called 'orders'") as unknown:
         admit("SELECT id FROM orders", "postgres", SHOP)

@@ -77,10 +77,18 @@ class NameCheck:
             return found[0]
         read = self._rules.server_name(name, quoted=bool(place.args.get("quoted")))
         exact = [table for table in found if table.ref.name == read]
-        found = exact or found
+        found = self._spelled(exact or found, place.parent)
         usual = [table for table in found if table.ref.schema == self._rules.default_schema]
         found = usual or found
         return found[0] if len(found) == 1 else None
+
+    def _spelled(self, found: Sequence[Table], node: exp.Expr | None) -> Sequence[Table]:
+        """Of several tables those whose schema is spelled as in ``node``: "Sales", sales."""
+        schema = node.args.get("db") if node is not None else None
+        if schema is None or len(found) < 2:
+            return found
+        read = self._rules.server_name(schema.name, quoted=bool(schema.args.get("quoted")))
+        return [table for table in found if table.ref.schema == read] or found
 
     def _qualified_name(self, table: Table) -> str:
         parts = [table.ref.schema, table.ref.name]
@@ -153,7 +161,9 @@ class NameCheck:
     ) -> list[Visible] | None:
         """``a.t.id`` where FROM reads ``a.t`` and ``b.t``: the prefix is needed."""
         own = [v for v in matches if v.table and self._schema.accepts(v.table, prefixes)]
-        if not own or own[0].table is None:
+        spelled = self._spelled([v.table for v in own if v.table], node)
+        own = [v for v in own if v.table in spelled]
+        if len(own) != 1 or own[0].table is None:
             return None
         for part in ("catalog", "db"):
             if node.args.get(part) is not None:
