@@ -332,3 +332,32 @@ def test_without_any_index_the_lock_of_another_process_is_an_error(
         monkeypatch.setattr(db, "index", locked)
         with pytest.raises(IndexLocked):
             db.search("customers")
+
+
+def test_what_was_odd_in_files_is_told_to_their_readers(tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    folder.mkdir()
+    (folder / "log.jsonl").write_text('{"a":1}\n{"a":2}\nnot json\n')
+    (folder / "whole.csv").write_text("a,b\n1,2\n")
+    for i in range(12):
+        (folder / f"junk{i:02}.csv").write_bytes(b"\x00\x01\x02\xff" * 50)
+    with connect(
+        folder, "SELECT SUM(a) FROM log", votes=1, index=tmp_path / "index", cache=tmp_path / "c"
+    ) as db:
+        report = db.index()
+        told = {w.message for w in report.warnings if w.code == "source_skipped"}
+        assert len(told) == 11  # ten by name, then how many more
+        assert any("junk00.csv was skipped: is no text" in message for message in told)
+        assert any(message.startswith("2 more were skipped") for message in told)
+        [entry] = db.status()["sources"]
+        assert len(entry["left_out"]) == 12
+        notes = {one["table"]: one for one in entry["notes"]}
+        assert "left out: 3" in notes["log"]["odd"][0]
+        assert notes["whole"]["odd"] == []
+        assert "delimiter ','" in notes["whole"]["notes"]
+        for answer in (db.sql("SELECT SUM(a) FROM log"), db.ask("What is the sum of a?")):
+            [odd] = [w.message for w in answer.warnings if w.code == "file_read"]
+            assert "data.log" in odd
+            assert "no valid JSON" in odd
+        sound = db.sql("SELECT b FROM whole")
+        assert "file_read" not in [warning.code for warning in sound.warnings]

@@ -123,7 +123,7 @@ class Database:
             IndexUnusable: the folder cannot be written (a full disk, for one).
         """
         self._close_index()
-        return build.build_index(
+        report = build.build_index(
             self.index_dir,
             self.sources,
             embedder=self.embedder,
@@ -132,6 +132,7 @@ class Database:
             progress=progress,
             force=force,
         )
+        return replace(report, warnings=scope.left_out_warnings(self.sources))
 
     def search(
         self,
@@ -239,7 +240,7 @@ class Database:
             ),
             tables=admitted.tables,
             votes_requested=0,
-            warnings=self._source_warnings(),
+            warnings=scope.file_warnings(source, admitted.tables) + self._source_warnings(),
             seconds={
                 "total": time.perf_counter() - started,
                 "retrieve": 0.0,

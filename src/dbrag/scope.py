@@ -14,6 +14,7 @@ from weakref import WeakKeyDictionary
 from dbrag.errors import DbragError, SourceNotFound, UsageError
 from dbrag.execution.guard import Admitted, admit
 from dbrag.index.manifest import read_manifest
+from dbrag.reasoning.evidence import odd_warnings
 from dbrag.settings import Settings
 from dbrag.textsafe import without_password
 from dbrag.types import AnswerWarning, Catalog, Table, TableRef
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
     from dbrag.index.manifest import SourceEntry
     from dbrag.index.store import Index
     from dbrag.sources.base import SkippedSource, Source
+
+_TOLD = 10
+"""Files that warnings name; ``dbrag status --json`` names all."""
 
 MAX_QUESTION_CHARS = 20_000
 """A longer question is refused rather than cut: no model here could read it whole."""
@@ -235,6 +239,22 @@ def named(sources: Sequence[Source], name: str) -> Source:
     raise SourceNotFound(f"no source is named {name!r}", f"known sources: {known}")
 
 
+def file_warnings(source: Source, tables: Collection[TableRef]) -> tuple[AnswerWarning, ...]:
+    """What was odd in the files of some tables of a source."""
+    return odd_warnings(table for table in reflected(source) if table.ref in tables)
+
+
+def left_out_warnings(sources: Sequence[Source]) -> tuple[AnswerWarning, ...]:
+    """Files that could not be read: the first ones by name, then how many more."""
+    reasons = sorted(
+        {f"{one.location} was skipped: {one.reason}" for s in sources for one in s.left_out()}
+    )
+    told = reasons[:_TOLD]
+    if more := len(reasons) - len(told):
+        told.append(f"{more:,} more were skipped; dbrag status --json names all")
+    return tuple(AnswerWarning("source_skipped", text) for text in told)
+
+
 def source_warnings(
     sources: Sequence[Source],
     skipped: Sequence[SkippedSource],
@@ -246,12 +266,11 @@ def source_warnings(
     failed = index.manifest.failed if index is not None else ()
     reasons = {one.name: one.reason for one in skipped}
     reasons |= {one.name: one.reason for one in failed if one.name in names}
-    for source in sources:
-        reasons |= {one.location: one.reason for one in source.left_out()}
     told = [
         AnswerWarning("source_skipped", f"{name} was skipped: {reason}")
         for name, reason in sorted(reasons.items())
     ]
+    told += left_out_warnings(sources)
     if index is not None and redact:
         told += redact_warnings(redact, index.catalog, sources)
     return tuple(told)

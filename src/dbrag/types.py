@@ -91,7 +91,8 @@ class Table:
     ``rows_read`` of more rows. ``estimate`` is the engine's own guess of the
     number of rows. ``redacted`` names columns that nobody may read: they are
     not in ``columns``, and ``*`` must not bring them back. ``notes`` tell how a
-    data file was read and what was odd in it, for people.
+    data file was read and what was odd in it, for people; ``odd`` are those of them that
+    a reader of its numbers has to know.
     """
 
     ref: TableRef
@@ -108,6 +109,7 @@ class Table:
     estimate: int | None = None
     redacted: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    odd: tuple[str, ...] = ()
 
     def column(self, name: str) -> Column | None:
         """The column of that name, letter case ignored."""
@@ -161,12 +163,13 @@ class SourceReport:
 
 @dataclass(frozen=True, slots=True)
 class IndexReport:
-    """What one indexing run did."""
+    """What one indexing run did; ``warnings`` name the files that were left out."""
 
     sources: tuple[SourceReport, ...]
     seconds: float
     peak_mb: float
     bytes: int
+    warnings: tuple[AnswerWarning, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON of ``dbrag index``."""
@@ -176,6 +179,7 @@ class IndexReport:
             "seconds": round(self.seconds, 3),
             "peak_mb": round(self.peak_mb, 1),
             "bytes": self.bytes,
+            "warnings": [warning.to_dict() for warning in self.warnings],
         }
 
 

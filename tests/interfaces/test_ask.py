@@ -287,3 +287,22 @@ class TestTrace:
         assert cli("ask", "-s", "a.db", "q", "--trace", "/dev/null").code == 0
         with open("/dev/null", "rb") as device:
             assert device.read() == b""
+
+
+def test_status_tells_of_files(cli, fake) -> None:
+    sources = [
+        {
+            "name": "d",
+            "status": "indexed",
+            "left_out": [{"location": "/d/x\x1b.csv", "reason": "is empty"}],
+            "notes": [
+                {"table": f"t{i}", "notes": ["quotes", "odd"], "odd": ["odd"] if i == 7 else []}
+                for i in range(22)
+            ],
+        }
+    ]
+    fake.result = {"index": "/i", "exists": True, "sources": sources}
+    text = cli("status", "-s", "d").out
+    assert "left out:\n  /d/x\\x1b.csv: is empty\n" in text
+    assert "how files were read:\n  d.t7: warning: odd; quotes\n" in text
+    assert "  and 2 more (--json shows all)" in text

@@ -59,6 +59,7 @@ def _table(data: dict[str, Any]) -> Table:
         estimate=data.get("estimate"),
         redacted=tuple(data.get("redacted", ())),
         notes=tuple(data.get("notes", ())),
+        odd=tuple(data.get("odd", ())),
     )
 
 

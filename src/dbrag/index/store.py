@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from dbrag.index.layout import Generation
     from dbrag.index.manifest import Manifest
     from dbrag.sources.base import SkippedSource, Source
 
@@ -163,6 +164,7 @@ def describe(
         reason = unreadable.get(entry.location) or failed.get(entry.name, "")
         lines[entry.name] = {
             **asdict(entry),
+            "notes": _notes(Layout(directory).generation(manifest.generation), entry.name),
             "status": "skipped" if reason else reasons.get(entry.name, state),
             "reason": reason,
             "age_s": _age_s(entry.indexed_at),
@@ -174,6 +176,10 @@ def describe(
         state = "skipped" if reason else "not indexed"
         fresh = {"name": name, "location": location, "status": state, "reason": reason}
         lines.setdefault(name, fresh)
+    for source in sources:
+        lines[source.name]["left_out"] = [
+            {"location": one.location, "reason": one.reason} for one in source.left_out()
+        ]
     encoder = manifest.encoder if manifest else None
     return {
         "exists": manifest is not None,
@@ -182,6 +188,19 @@ def describe(
         "encoder": None if encoder is None else asdict(encoder),
         "sources": [lines[name] for name in sorted(lines)],
     }
+
+
+def _notes(files: Generation, source: str) -> list[dict[str, Any]]:
+    """How the data files of a source were read, for each table that has such notes."""
+    try:
+        tables = read_catalog(files.catalog(source))
+    except (OSError, ValueError, KeyError, TypeError):
+        return []  # damaged, or cleaned up just now: questions will say so
+    return [
+        {"table": table.ref.name, "notes": list(table.notes), "odd": list(table.odd)}
+        for table in tables
+        if table.notes
+    ]
 
 
 def _age_s(indexed_at: str) -> float:

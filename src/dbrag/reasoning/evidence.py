@@ -7,10 +7,13 @@ from decimal import Decimal
 
 from dbrag.reasoning.attempt import Attempt
 from dbrag.reasoning.select import Selection
-from dbrag.types import AnswerWarning, Catalog, Execution, TableRef
+from dbrag.types import AnswerWarning, Catalog, Execution, Table, TableRef
 from dbrag.values import text_value
 
 MAX_TEXT_CHARS = 300
+
+MAX_ODD = 5
+"""Oddities of one table that a warning repeats."""
 
 LOW_AGREEMENT = 0.5
 """Below this share of the votes the answer's text says that the programs differ."""
@@ -61,6 +64,7 @@ def warnings_of(
     """Everything about the winning program that its reader has to know."""
     found: list[AnswerWarning] = []
     used = winner.program.tables if winner.program else ()
+    found += odd_warnings(catalog.by_ref[ref] for ref in used if ref in catalog.by_ref)
     found += _sampled(catalog, used)
     if selection.rivals:
         names = ", ".join(str(ref) for ref in selection.rivals)
@@ -81,6 +85,21 @@ def warnings_of(
         found.append(AnswerWarning("empty_result", "the program ran and found no row"))
     found += _duplicate_names(winner.execution)
     return tuple(found)
+
+
+def odd_warnings(tables: Iterable[Table]) -> tuple[AnswerWarning, ...]:
+    """What was lost or doubtful when the files of these tables were read."""
+    return tuple(
+        AnswerWarning("file_read", f"{table.ref}: {_first(table.odd)}")
+        for table in tables
+        if table.odd
+    )
+
+
+def _first(texts: Sequence[str]) -> str:
+    more = len(texts) - MAX_ODD
+    last = [f"and {more:,} more (dbrag status --json)"] if more > 0 else []
+    return "; ".join([*texts[:MAX_ODD], *last])
 
 
 def _sampled(catalog: Catalog, used: Sequence[TableRef]) -> Iterable[AnswerWarning]:

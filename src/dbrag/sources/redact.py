@@ -291,6 +291,7 @@ def _without(table: Table, hidden: Mapping[TableRef, set[str]]) -> Table:
         profile=tuple(profile for profile in table.profile if profile.column not in names),
         sample_rows=(),
         notes=tuple(note for note in table.notes if not any(name in note for name in names)),
+        odd=tuple(note for note in table.odd if not any(name in note for name in names)),
         redacted=(*table.redacted, *(c.name for c in table.columns if c.name in names)),
     )
 

@@ -163,7 +163,7 @@ def index_lines(report: IndexReport) -> list[str]:
         f"done in {duration(report.seconds)}, index {size(report.bytes)}, "
         f"peak memory {report.peak_mb:,.0f} MB"
     )
-    return lines
+    return lines + [f"warning ({w.code}): {cell_text(w.message)}" for w in report.warnings]
 
 
 def status_lines(status: Mapping[str, Any]) -> list[str]:
@@ -192,7 +192,39 @@ def status_lines(status: Mapping[str, Any]) -> list[str]:
             )
         )
     names = ("source", "status", "tables", "rows", "rows indexed", "indexed", "note", "location")
-    return lines + (["", *aligned(names, rows, width=terminal_width())] if rows else [])
+    lines += ["", *aligned(names, rows, width=terminal_width())] if rows else []
+    return lines + _files_left_out(status["sources"]) + _files_read(status["sources"])
+
+
+_SHOWN = 20
+"""Files that the text of ``status`` tells about; ``--json`` tells all."""
+
+
+def _files_left_out(sources: Sequence[Mapping[str, Any]]) -> list[str]:
+    files = [file for source in sources for file in source.get("left_out") or ()]
+    said = [f"  {cell_text(file['location'])}: {cell_text(file['reason'])}" for file in files]
+    return _section("left out:", said)
+
+
+def _files_read(sources: Sequence[Mapping[str, Any]]) -> list[str]:
+    """How data files were read, those with something odd first."""
+    found = [(source["name"], one) for source in sources for one in source.get("notes") or ()]
+    found.sort(key=lambda pair: not pair[1]["odd"])
+    said = []
+    for source, one in found:
+        odd = [f"warning: {note}" for note in one["odd"]]
+        plain = [note for note in one["notes"] if note not in one["odd"]]
+        notes = cell_text("; ".join([*odd, *plain]))
+        said.append(f"  {cell_text(source)}.{cell_text(one['table'])}: {notes}")
+    return _section("how files were read:", said)
+
+
+def _section(title: str, said: Sequence[str]) -> list[str]:
+    if not said:
+        return []
+    more = len(said) - _SHOWN
+    last = [f"  and {more:,} more (--json shows all)"] if more > 0 else []
+    return ["", title, *said[:_SHOWN], *last]
 
 
 def _sampled_text(tables: Sequence[str]) -> str:

@@ -6,6 +6,7 @@ import hashlib
 import threading
 import time
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from dbrag.errors import SourceError, SourceUnreadable
@@ -41,6 +42,7 @@ class DataFiles:
         self._inner: FilesSource | None = None
         self._mark = ""
         self._left_out: tuple[SkippedSource, ...] = ()
+        self._odd: dict[str, tuple[str, ...]] = {}
         self._looked = float("-inf")
         self._closed = False
 
@@ -107,7 +109,8 @@ class DataFiles:
         Raises:
             SourceError: as ``stamp``.
         """
-        return self._engine().reflect()
+        tables = self._engine().reflect()
+        return [replace(table, odd=self._odd.get(table.ref.name, ())) for table in tables]
 
     def statistics(self, table: Table) -> Mapping[str, ColumnStatistics]:
         """What the files themselves tell of a table's columns."""
@@ -168,6 +171,7 @@ class DataFiles:
         redaction = FileRedaction.of(self._name, self._options.redact)
         tables, left_out = find_tables(self._place, self._options, redaction=redaction)
         self._left_out = tuple(left_out)
+        self._odd = {table.name: table.warnings for table in tables}
         if not tables:
             reasons = "; ".join(f"{one.location!r}: {one.reason}" for one in left_out[:3])
             raise SourceUnreadable(
