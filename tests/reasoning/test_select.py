@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dbrag.catalog.joins import JoinGraph
+from dbrag.catalog.parts import parts_of
 from dbrag.errors import Unanswerable, UsageError
 from dbrag.reasoning.reasoner import SIMILARITY_FLOOR, check_evidence, plan_votes
 from dbrag.reasoning.relevance import probabilities
@@ -135,3 +136,55 @@ def test_a_question_that_nothing_speaks_of(
         check_evidence(found, encoder)
     with pytest.raises(Unanswerable):
         check_evidence([], encoder)
+
+
+def _in_schemas(*links: tuple[str, str]) -> list[Table]:
+    """Tables t of schemas a, b, c, each joined with its own u; and links between schemas."""
+    made = []
+    for schema in "abc":
+        ref = TableRef("server", schema, "u")
+        keys = [ForeignKey(("x",), ref, ("x",))] if schema != "c" else []
+        keys += [
+            ForeignKey(("x",), TableRef("server", other, "u"), ("x",))
+            for one, other in links
+            if one == schema
+        ]
+        columns = (Column("x"),)
+        made.append(Table(TableRef("server", schema, "t"), columns, foreign_keys=tuple(keys)))
+        made.append(Table(ref, columns))
+    return made
+
+
+def test_schemas_with_keys_of_their_own_are_parts() -> None:
+    parts = parts_of(_in_schemas())
+    assert {(ref.schema, part) for ref, part in parts.items()} == {
+        ("a", "server.a"),
+        ("b", "server.b"),
+        ("c", "server"),
+    }
+
+
+def test_schemas_joined_by_keys_are_one_part() -> None:
+    parts = parts_of(_in_schemas(("a", "b")))
+    assert {part for ref, part in parts.items() if ref.schema in ("a", "b")} == {"server.a"}
+
+
+def test_one_schema_alone_is_its_source() -> None:
+    parts = parts_of([t for t in _in_schemas() if t.ref.schema == "a"])
+    assert set(parts.values()) == {"server"}
+
+
+def test_tables_of_another_part_are_not_mixed_in() -> None:
+    tables = _in_schemas()
+    vocabulary = SourceVocabulary(tables)
+    ranked = [Candidate(t.ref, 3.0 - i / 10) for i, t in enumerate(tables)]
+    selection = select(
+        "x of t and u",
+        ranked,
+        Catalog(tuple(tables)),
+        JoinGraph.from_tables(tables),
+        vocabulary.coverage("x of t and u"),
+        parts=vocabulary.parts,
+    )
+    assert selection.source == "server"
+    assert {ref.schema for ref in selection.tables} == {"a"}

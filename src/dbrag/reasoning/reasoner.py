@@ -170,6 +170,7 @@ class Reasoner:
             self.index.catalog,
             self.index.joins,
             self.vocabulary.coverage(question),
+            parts=self.vocabulary.parts,
             only=only,
         )
         self._tell(_selection_event(selection))

@@ -1,8 +1,9 @@
 """Selection: which of the retrieved tables a program gets to see (R*_q of the paper).
 
-No model is asked. A program runs in one source, so first the source is chosen, then in
-it the tables that the question needs by all signs, then the tables that connect them.
-Further table sets, each a plausible reading of its own, serve the later votes.
+No model is asked. A program runs in one source, so first the source is chosen (of a
+server with many schemas the part, ``catalog.parts``), then in it the tables that the
+question needs by all signs, then the tables that connect them. Further table sets, each
+a plausible reading of its own, serve the later votes.
 """
 
 from __future__ import annotations
@@ -60,13 +61,16 @@ def select(
     joins: JoinGraph,
     coverage: Mapping[str, float],
     *,
+    parts: Mapping[TableRef, str] | None = None,
     only: Sequence[TableRef] = (),
     weights: SelectWeights = DEFAULT,
 ) -> Selection:
     """Choose a source and tables from ranked candidates (at least one).
 
     Args:
-        coverage: share of the question that each source's names know, 0..1.
+        coverage: share of the question that the names of each source, or part of one,
+            know, 0..1.
+        parts: table → the source or part it belongs to; without it, its source.
         only: tables the user named: they are taken as they are.
 
     Raises:
@@ -80,9 +84,10 @@ def select(
                 f"name tables of one source, or use --exclude; for example --tables {only[0]}",
             )
         return Selection(only[0].source, tuple(only), (), ())
-    strengths = source_strengths(candidates, coverage, weights)
-    source = max(strengths, key=lambda name: strengths[name])
-    own = [candidate for candidate in candidates if candidate.table.source == source]
+    homes = [_home(candidate.table, parts) for candidate in candidates]
+    strengths = source_strengths(candidates, homes, coverage, weights)
+    home = max(strengths, key=lambda name: strengths[name])
+    own = [c for c, place in zip(candidates, homes, strict=True) if place == home]
     chances = probabilities(question, own, catalog.by_ref)
     ranked = sorted(zip(chances, own, strict=True), key=lambda pair: (-pair[0], -pair[1].score))
 
@@ -95,19 +100,25 @@ def select(
     for tables in map(taken, _OTHER_THRESHOLDS):
         if all(set(tables) != set(seen) for seen in (chosen, *others)):
             others.append(tables)
-    return Selection(source, chosen, tuple(others), _rivals(candidates, strengths, source, weights))
+    rivals = _rivals(candidates, homes, strengths, home, weights)
+    return Selection(own[0].table.source, chosen, tuple(others), rivals)
+
+
+def _home(ref: TableRef, parts: Mapping[TableRef, str] | None) -> str:
+    return ref.source if parts is None else parts.get(ref, ref.source)
 
 
 def source_strengths(
     candidates: Sequence[Candidate],
+    homes: Sequence[str],
     coverage: Mapping[str, float],
     weights: SelectWeights = DEFAULT,
 ) -> dict[str, float]:
-    """Source → its best table's score + weighted coverage + bonus for mentioned values."""
+    """Home of a candidate (source or part) → its best table's score + weighted coverage +
+    bonus for mentioned values."""
     best: dict[str, float] = {}
     mentioned: set[str] = set()
-    for candidate in candidates:
-        source = candidate.table.source
+    for candidate, source in zip(candidates, homes, strict=True):
         best[source] = max(candidate.score, best.get(source, candidate.score))
         if candidate.matches:
             mentioned.add(source)
@@ -133,14 +144,14 @@ def connect(
 
 def _rivals(
     candidates: Sequence[Candidate],
+    homes: Sequence[str],
     strengths: Mapping[str, float],
-    source: str,
+    home: str,
     weights: SelectWeights,
 ) -> tuple[TableRef, ...]:
     """The best table of each other source that comes close, at most three."""
     found: dict[str, TableRef] = {}
-    for candidate in candidates:
-        other = candidate.table.source
-        if other != source and strengths[other] >= strengths[source] - weights.close:
+    for candidate, other in zip(candidates, homes, strict=True):
+        if other != home and strengths[other] >= strengths[home] - weights.close:
             found.setdefault(other, candidate.table)
     return tuple(found.values())[:3]

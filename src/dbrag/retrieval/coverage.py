@@ -1,4 +1,4 @@
-"""How much of a question the schema of each source speaks of.
+"""How much of a question the schema of each source (or part of one) speaks of.
 
 A table may resemble a question better than the right one does; a whole database that
 has words for everything in the question seldom does so by chance. So sources are told
@@ -19,6 +19,7 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 
+from dbrag.catalog.parts import parts_of
 from dbrag.index.words import STOP_WORDS, plain_words, split_identifier, stemmed
 from dbrag.types import Table
 
@@ -26,13 +27,18 @@ MAX_QUESTION_WORDS = 200
 
 
 class SourceVocabulary:
-    """The stemmed words of every source's table and column names."""
+    """The stemmed words of every source's table and column names.
+
+    Attributes:
+        parts: table → the source, or part of one (``catalog.parts``), that it belongs to.
+    """
 
     def __init__(self, tables: Sequence[Table]) -> None:
+        self.parts = parts_of(tables)
         words: dict[str, set[str]] = {}
         seen: dict[str, tuple[str, ...]] = {}  # most column names recur: stem each once
         for table in tables:
-            own = words.setdefault(table.ref.source, set())
+            own = words.setdefault(self.parts[table.ref], set())
             for name in (table.ref.name, *(column.name for column in table.columns)):
                 if name not in seen:
                     seen[name] = _name_words(name)
@@ -43,7 +49,7 @@ class SourceVocabulary:
         self._idf = {word: math.log((n + 1) / (count + 0.5)) for word, count in known_by.items()}
 
     def coverage(self, question: str) -> dict[str, float]:
-        """Source name → share of the question's weight that it knows, 0..1."""
+        """Source or part → share of the question's weight that it knows, 0..1."""
         asked = {word: self._idf[word] for word in question_words(question) if word in self._idf}
         total = sum(asked.values())
         if total <= 0:
