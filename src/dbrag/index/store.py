@@ -159,12 +159,13 @@ def describe(
     given = {source.name for source in sources}
     unreadable = {source.location: source.reason for source in skipped}
     lines: dict[str, dict[str, Any]] = {}
+    files = Layout(directory).generation(manifest.generation if manifest else 0)
     for entry in manifest.sources if manifest else ():
         state = "indexed" if entry.name in given else "other"
         reason = unreadable.get(entry.location) or failed.get(entry.name, "")
         lines[entry.name] = {
             **asdict(entry),
-            "notes": _notes(Layout(directory).generation(manifest.generation), entry.name),
+            "notes": _notes(files, entry.name),
             "status": "skipped" if reason else reasons.get(entry.name, state),
             "reason": reason,
             "age_s": _age_s(entry.indexed_at),
