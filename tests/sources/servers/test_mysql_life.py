@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ from sqlalchemy.engine import make_url
 
 from dbrag.errors import SourceError, SourceNotFound
 from dbrag.sources.servers import mysql_marks
+from dbrag.sources.servers import source as server_source
 from dbrag.sources.servers.mysql import MySqlEngine
 from dbrag.sources.servers.source import ServerSource
 from tests.servers import TestDatabase
@@ -93,6 +96,16 @@ class Server:
         if self._process is not None:
             self._process.kill()
             self._process.wait(30)
+
+    @contextmanager
+    def frozen(self) -> Iterator[None]:
+        """It stands still: it takes connections and answers nothing."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self._process.send_signal(signal.SIGCONT)
 
     @property
     def socket(self) -> Path:
@@ -181,6 +194,25 @@ def test_encryption(server: Server) -> None:
 def test_a_socket(server: Server) -> None:
     source = source_of(f"mysql://root@/shop?unix_socket={server.socket}")
     assert ask(source, "SELECT DATABASE()") == [("shop",)]
+    source.close()
+
+
+def test_a_server_that_stands_still(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server_source, "ANSWER_S", 1.0)
+    source = source_of(f"{server.owner().url}?connect_timeout=1")
+    started = time.monotonic()
+    with server.frozen(), pytest.raises(SourceError, match="lost"):
+        ask(source, "SELECT 1")  # a new connection
+    assert ask(source, "SELECT 1") == [(1,)]
+    with server.frozen(), pytest.raises(SourceError, match="lost"):
+        ask(source, "SELECT 1")  # one that lay idle
+    assert ask(source, "SELECT 1") == [(1,)]
+    with ExitStack() as stack, source.session(5) as session:
+        session.execute("SELECT 1")
+        stack.enter_context(server.frozen())
+    assert time.monotonic() - started < 30
+    # What is long in coming is waited for, all the same.
+    assert ask(source, "SELECT SLEEP(2)") == [(0,)]
     source.close()
 
 

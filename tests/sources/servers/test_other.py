@@ -262,7 +262,7 @@ def test_drivers_differ() -> None:
     engine.begin(raw, 2)
     cursor = engine.cursor(raw)
     assert cursor.fetchmany(3) == [(b"ab", b"c", 1)]
-    engine.cancel(raw, url)
+    engine.cancel(raw)
     assert Column.cancelled
     engine.end(raw)
 

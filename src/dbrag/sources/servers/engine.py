@@ -15,14 +15,12 @@ if TYPE_CHECKING:
 
 
 class ServerEngine(Protocol):
-    """One kind of database server. Objects hold no connection and are shared by threads.
-
-    An engine may also have ``engine_arguments``, a mapping for ``create_engine``, and
-    ``abandon(raw)``, which ends a connection on which another thread waits for an answer.
-    """
+    """One kind of database server. Objects hold no connection and are shared by threads."""
 
     dialect: str
     """sqlglot's name of its SQL dialect."""
+    engine_arguments: Mapping[str, Any]
+    """For SQLAlchemy's ``create_engine``, beside those that all servers get."""
 
     def url(self, url: URL) -> URL:
         """The URL with the driver that dbrag uses, and defaults filled in."""
@@ -48,8 +46,12 @@ class ServerEngine(Protocol):
         """A cursor that does not pull the whole result into memory, where there is one."""
         ...
 
-    def cancel(self, raw: Any, url: URL) -> None:
+    def cancel(self, raw: Any) -> None:
         """Stop the running statement on the server; called from another thread."""
+        ...
+
+    def abandon(self, raw: Any) -> None:
+        """End a connection on which another thread waits for an answer."""
         ...
 
     def translate(self, error: BaseException, location: str) -> DbragError:

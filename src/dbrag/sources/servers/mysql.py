@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from dbrag.sources.servers import (
@@ -27,6 +28,7 @@ class MySqlEngine:
     """MySQL 5.7 or later, MariaDB 10.3 or later. A schema is a database of the server."""
 
     dialect = "mysql"
+    engine_arguments: Mapping[str, Any] = MappingProxyType({})
 
     def url(self, url: URL) -> URL:
         """The URL with PyMySQL as its driver, completed from ``~/.my.cnf``.
@@ -56,9 +58,13 @@ class MySqlEngine:
         """Rows as they come; closing it stops the statement."""
         return mysql_session.cursor(raw)
 
-    def cancel(self, raw: Any, url: URL) -> None:
+    def cancel(self, raw: Any) -> None:
         """Stop the running statement by ``KILL QUERY`` over a second connection."""
         mysql_session.cancel(raw)
+
+    def abandon(self, raw: Any) -> None:
+        """End a connection on which another thread waits for an answer."""
+        mysql_session.hang_up(raw)
 
     def translate(self, error: BaseException, location: str) -> DbragError:
         """A driver's error as one of ours; never with a password in it."""

@@ -92,6 +92,8 @@ def prepare(raw: Any) -> None:
             raise
         _set_one_by_one(raw, settings)
     raw._dbrag_server = _identity(raw)
+    # The time of a statement is limited by the server, and by whoever waits for it.
+    raw._read_timeout = None
 
 
 def _set_one_by_one(raw: Any, settings: Sequence[tuple[str, str]]) -> None:

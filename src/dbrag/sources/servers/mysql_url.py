@@ -82,6 +82,8 @@ def arguments(url: URL) -> dict[str, Any]:
         "client_flag": 0,
         "init_command": None,
         "connect_timeout": _timeout(url),
+        # Until the session is prepared: PyMySQL waits for ever for a greeting.
+        "read_timeout": _timeout(url),
         "program_name": "dbrag",
     }
     for name in (*_PATHS, "ssl_key_password", "unix_socket"):

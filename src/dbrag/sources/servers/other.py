@@ -12,6 +12,7 @@ import logging
 import socket
 import threading
 from contextlib import suppress
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from dbrag.errors import UsageError
@@ -39,6 +40,8 @@ class OtherEngine:
     Raises:
         UsageError: no SQL parser knows its dialect, so statements cannot be checked.
     """
+
+    engine_arguments: Mapping[str, Any] = MappingProxyType({})
 
     def __init__(self, url: URL) -> None:
         self._kind = kind_of(url)
@@ -88,7 +91,7 @@ class OtherEngine:
             self._cursors[id(raw)] = cursor.driver_cursor
         return cursor
 
-    def cancel(self, raw: Any, url: URL) -> None:
+    def cancel(self, raw: Any) -> None:
         """Stop the statement by what the driver has; else close the connection under it."""
         with self._lock:
             cursor = self._cursors.get(id(raw))
@@ -112,6 +115,9 @@ class OtherEngine:
             return
         with suppress(Exception):
             raw.close()
+
+    def abandon(self, raw: Any) -> None:
+        """Nothing: behind some of these a cluster has to start first, which takes minutes."""
 
     def translate(self, error: BaseException, location: str) -> DbragError:
         """A driver's error as one of ours."""

@@ -153,7 +153,7 @@ class PostgresEngine:
         """Rows as they come. (A declared cursor would forbid parallel plans.)"""
         return StreamCursor(raw)
 
-    def cancel(self, raw: RawConnection[Any], url: URL) -> None:
+    def cancel(self, raw: RawConnection[Any]) -> None:
         """Stop the running statement on the server; called from another thread."""
         raw.cancel_safe(timeout=CANCEL_S)
 

@@ -12,8 +12,6 @@ from dbrag.errors import DbragError, ExecutionError, LimitReached
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from sqlalchemy import URL
-
     from dbrag.sources.servers.engine import ServerEngine
 
 log = logging.getLogger(__name__)
@@ -26,13 +24,11 @@ class ServerSession:
         self,
         raw: Any,
         engine: ServerEngine,
-        url: URL,
         explain: Callable[[Exception], DbragError],
         timeout_s: float,
     ) -> None:
         self._raw = raw
         self._engine = engine
-        self._url = url
         self._explain = explain
         self._timeout_s = timeout_s
         self._busy = threading.Lock()
@@ -95,7 +91,7 @@ class ServerSession:
         # A late cancel would hit the next user of the connection.
         self.spoiled = True
         try:
-            self._engine.cancel(self._raw, self._url)
+            self._engine.cancel(self._raw)
         except Exception as error:
             log.debug("cancel: %s", type(error).__name__)
 

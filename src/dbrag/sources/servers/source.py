@@ -196,7 +196,7 @@ class ServerSource:
         connection = self._connect()
         try:
             raw = connection.connection.driver_connection
-            session = ServerSession(raw, self._server, self._url, self._explain, timeout_s)
+            session = ServerSession(raw, self._server, self._explain, timeout_s)
             try:
                 with self._watched(raw):
                     session.begin()
@@ -213,11 +213,7 @@ class ServerSource:
     @contextmanager
     def _watched(self, raw: Any) -> Iterator[None]:
         """Short exchanges with the server: one that stands still ends them as a lost connection."""
-        abandon = getattr(self._server, "abandon", None)
-        if abandon is None:
-            yield
-            return
-        watch = threading.Timer(ANSWER_S, abandon, [raw])
+        watch = threading.Timer(ANSWER_S, self._server.abandon, [raw])
         watch.daemon = True
         watch.start()
         try:
@@ -286,7 +282,6 @@ class ServerSource:
         from sqlalchemy.pool import QueuePool
 
         shown = with_password(self._url, None)
-        arguments = dict(getattr(self._server, "engine_arguments", {}))
         engine = create_engine(
             shown,
             poolclass=QueuePool,
@@ -295,7 +290,7 @@ class ServerSource:
             pool_timeout=_POOL_WAIT_S,
             pool_recycle=_RECYCLE_S,
             hide_parameters=True,
-            **arguments,
+            **self._server.engine_arguments,
         )
 
         @event.listens_for(engine, "do_connect")
