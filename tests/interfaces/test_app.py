@@ -10,6 +10,7 @@ import pytest
 from dbrag import errors
 from dbrag.errors import DbragError
 from dbrag.interfaces.cli.app import OnceFilter
+from dbrag.types import IndexReport, SourceReport
 
 ERRORS = [
     value
@@ -188,3 +189,12 @@ def test_a_warning_is_told_once() -> None:
         for name in ("a", "a", "b")
     ]
     assert [told.filter(record) for record in records] == [True, False, True]
+
+
+@pytest.mark.parametrize(("statuses", "code"), [(("skipped",), 3), (("skipped", "built"), 0)])
+def test_an_index_run_that_could_read_nothing_fails(cli, fake, statuses, code) -> None:
+    reports = tuple(SourceReport(f"s{i}", status, "why") for i, status in enumerate(statuses))
+    fake.result = IndexReport(reports, 1.0, 1.0, 1)
+    shown = cli("index", "-s", "shop.db")
+    assert (shown.code, "why" in shown.out) == (code, True)
+    assert cli("index", "-s", "shop.db", "--json").code == code

@@ -135,7 +135,7 @@ class Run:
                 self.failed.append(_failure(source, stamp, error))
                 self.errors.append(error)
                 before = self.manifest.source(source.name) if self.manifest else None
-                lines[source.name] = line(before, "skipped", error.message, name=source.name)
+                lines[source.name] = line(before, "skipped", _told(error), name=source.name)
             else:
                 entries[source.name] = entry
                 lines[source.name] = built(entry, tables_read)
@@ -216,6 +216,10 @@ def _failure(source: Source, stamp: str, error: DbragError) -> FailedSource:
     """Without a stamp where the next question shall try again: the server may be back."""
     passing = "://" in source.location and type(error) in (SourceError, SourceBusy)
     return FailedSource(source.name, source.location, "" if passing else stamp, error.message)
+
+
+def _told(error: DbragError) -> str:
+    return f"{error.message} ({error.hint})" if error.hint else error.message
 
 
 def line(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from dbrag.errors import SourceError
 from dbrag.interfaces.cli import output
 from dbrag.interfaces.cli.options import Run, common_options, pass_run
 
@@ -37,7 +38,9 @@ def index(run: Run, drop: str | None, force: bool) -> int:
         from dbrag.interfaces.cli.render import index_lines
 
         output.emit("\n".join(index_lines(report)))
-    return 0
+    # What was indexed before may stay, but the command did nothing: a cron job has to know.
+    done = [source for source in report.sources if source.status != "skipped"]
+    return 0 if done or not report.sources else SourceError.exit_code
 
 
 @click.command(short_help="What is indexed, how old and how big it is.")
