@@ -24,7 +24,7 @@ FILES = {
     "cp1252": ("s.csv", SALES.encode("cp1252")),
     "UTF-16": ("s.csv", SALES.encode("utf-16")),
     "tabs": ("s.tsv", SALES.replace(";", "\t").encode()),
-    "compressed": ("s.csv.gz", gzip.compress(SALES.encode())),
+    "compressed": ("s.csv.gz", gzip.compress(SALES.encode(), mtime=0)),
 }
 
 
@@ -35,7 +35,8 @@ def folder(bed: Bed) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("name", "content"), [pytest.param(*v, marks=kind(f"file: {k}")) for k, v in FILES.items()]
+    ("name", "content"),
+    [pytest.param(*v, marks=kind(f"file: {k}"), id=k) for k, v in FILES.items()],
 )
 def test_a_file_of_text(bed: Bed, connect: Connect, name: str, content: bytes) -> None:
     (folder(bed) / name).write_bytes(content)
