@@ -361,3 +361,15 @@ def test_what_was_odd_in_files_is_told_to_their_readers(tmp_path: Path) -> None:
             assert "no valid JSON" in odd
         sound = db.sql("SELECT b FROM whole")
         assert "file_read" not in [warning.code for warning in sound.warnings]
+
+
+def test_of_several_sources_the_one_with_the_table_says_what_is_wrong(tmp_path: Path) -> None:
+    for name, table in (("a", "one"), ("b", "two"), ("c", "three")):
+        with closing(sqlite3.connect(tmp_path / f"{name}.db")) as connection:
+            connection.execute(f"CREATE TABLE {table} (x)")
+            connection.commit()
+    with connect(tmp_path, index=tmp_path / "index") as db:
+        with pytest.raises(UnknownName, match="no such column: 'y'"):
+            db.sql("SELECT y FROM two")
+        with pytest.raises(UnknownName, match="no such table: 'four'"):
+            db.sql("SELECT y FROM four")

@@ -150,3 +150,32 @@ def test_cache_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     assert Settings(cache="~/x").cache_dir == tmp_path / "x"
     assert Settings().cache_dir.name == "dbrag"
+
+
+@pytest.mark.parametrize(
+    ("toml", "message", "hint"),
+    [
+        ("files = 3", "files in {} must be a table, not 3", 'write [files."PATTERN"]'),
+        (
+            '[files]\ndelimiter = ";"',
+            "'delimiter' in [files] of {} names no files",
+            'write [files."*.csv"], then delimiter',
+        ),
+        (
+            '[files."*.csv"]\nskip = "yes"',
+            "skip in [files.\"*.csv\"] must not be 'yes' (in {})",
+            "it takes true or false",
+        ),
+        (
+            '[files."*.csv"]\nskp = true',
+            "unknown key 'skp' in [files.\"*.csv\"] (in {})",
+            "known keys: encoding, delimiter, header, decimal, thousands, dates, nulls, types, "
+            "sheets, skip",
+        ),
+    ],
+)
+def test_wrong_tables_of_files(tmp_path: Path, toml: str, message: str, hint: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        load(tmp_path, toml=toml)
+    assert caught.value.message == message.format(tmp_path / "dbrag.toml")
+    assert caught.value.hint == hint

@@ -58,7 +58,7 @@ class FileOptions:
         types: column → "string", "int64", "double", "decimal(p,s)", "date", "timestamp",
             "time" or "bool".
         sheets: Excel sheets to read; empty means all.
-        skip: leave these files out.
+        skip: leave these files out; False takes back what an earlier pattern says.
     """
 
     encoding: str | None = None
@@ -70,7 +70,7 @@ class FileOptions:
     nulls: tuple[str, ...] | None = None
     types: Mapping[str, str] = field(default_factory=dict)
     sheets: tuple[str, ...] = ()
-    skip: bool = False
+    skip: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)

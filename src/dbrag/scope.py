@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from dbrag.errors import DbragError, SourceNotFound, UsageError
+from dbrag.errors import DbragError, SourceError, SourceNotFound, UnknownName, UsageError
 from dbrag.execution.guard import Admitted, admit
 from dbrag.index.manifest import read_manifest
 from dbrag.reasoning.evidence import odd_warnings
@@ -205,16 +205,18 @@ def admit_anywhere(statement: str, sources: Sequence[Source]) -> tuple[Source, A
 
     Raises:
         UsageError: several sources could run it.
-        Refused, UnknownName: none can; the first source's reason.
+        Refused, UnknownName: none can; the reason of the source that has its tables, else
+            of the first one.
         SourceNotFound: no source is open.
     """
     admitted: list[tuple[Source, Admitted]] = []
-    first_error: DbragError | None = None
+    reason: DbragError | None = None
     for source in sources:
         try:
             admitted.append((source, admit_on(source, statement)))
         except DbragError as error:
-            first_error = first_error or error
+            if reason is None or (_lacks_table(reason) and not _lacks_table(error)):
+                reason = error
     if len(admitted) > 1:
         names = ", ".join(sorted(source.name for source, _ in admitted))
         raise UsageError(
@@ -222,8 +224,14 @@ def admit_anywhere(statement: str, sources: Sequence[Source]) -> tuple[Source, A
             "name one with --source, or write source.table",
         )
     if not admitted:
-        raise first_error or SourceNotFound("no source is open", "add -s PATH")
+        raise reason or SourceNotFound("no source is open", "add -s PATH")
     return admitted[0]
+
+
+def _lacks_table(error: DbragError) -> bool:
+    """A source without the tables of a statement, or one that cannot be read, says little of it."""
+    lacks = isinstance(error, UnknownName) and "no such table" in error.message
+    return lacks or isinstance(error, SourceError)
 
 
 def named(sources: Sequence[Source], name: str) -> Source:

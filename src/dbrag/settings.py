@@ -157,7 +157,7 @@ def _from_file(path: Path) -> dict[str, Any]:
     tables: dict[str, Any] = {}
     for name, kind in (("source", SourceOptions), ("files", FileOptions)):
         if name in data:
-            tables[_TABLES[name]] = _from_table(data.pop(name), name, kind)
+            tables[_TABLES[name]] = _from_table(data.pop(name), name, kind, str(path))
     values = {name: _checked(name, value, str(path)) for name, value in data.items()} | tables
     folder = path.resolve().parent
     for name in ("index", "cache"):
@@ -168,10 +168,22 @@ def _from_file(path: Path) -> dict[str, Any]:
     return values
 
 
-def _from_table(data: Any, name: str, kind: type[Any]) -> dict[str, Any]:
+def _from_table(data: Any, name: str, kind: type[Any], path: str) -> dict[str, Any]:
     if not isinstance(data, dict):
-        raise UsageError(f"{name} must be a table, not {data!r}", f"write [{name}.NAME]")
-    return {key: read_options(kind, one, f"{name}.{key}") for key, one in data.items()}
+        example = f'{name}."PATTERN"' if name == "files" else f"{name}.NAME"
+        raise UsageError(f"{name} in {path} must be a table, not {data!r}", f"write [{example}]")
+    options = {}
+    for key, one in data.items():
+        written = f'{name}."{key}"' if name == "files" else f"{name}.{key}"
+        if name == "files" and not isinstance(one, dict):
+            raise UsageError(
+                f"{key!r} in [files] of {path} names no files", f'write [files."*.csv"], then {key}'
+            )
+        try:
+            options[key] = read_options(kind, one, written)
+        except UsageError as error:
+            raise UsageError(f"{error.message} (in {path})", error.hint) from error
+    return options
 
 
 def _from_folder(spec: str, folder: Path) -> str:

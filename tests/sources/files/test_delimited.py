@@ -134,8 +134,8 @@ def test_ragged_rows_lose_nothing(folder: Folder) -> None:
         (8, 9, None, None),
     ]
     assert list(read.columns) == ["a", "b", "column_3", "column_4"]
-    assert "1 rows have fewer cells than 2 (first in line 3)" in read.warned
-    assert "1 rows have more cells than 2 (first in line 4)" in read.warned
+    assert "1 row has fewer cells than 2 (first in line 3)" in read.warned
+    assert "1 row has more cells than 2 (first in line 4)" in read.warned
 
 
 def test_a_delimiter_at_the_end_of_each_line(folder: Folder) -> None:
@@ -216,6 +216,10 @@ def test_empty_files(folder: Folder, content: bytes) -> None:
 
 def test_binary_data_is_no_table(folder: Folder) -> None:
     assert "binary" in folder.reason("a.csv", bytes(range(256)) * 100)
+    # Short files without a NUL fit some encoding, too.
+    assert "binary" in folder.reason("b.csv", bytes(range(1, 256)))
+    # A few control characters in a text do not make it binary.
+    assert folder.read("c.csv", b"a,b\n1,caf\xe9 \x02\n2,x\n").rows[1] == (2, "x")
 
 
 def test_rows_beyond_the_sample_are_read_in_full(folder: Folder) -> None:

@@ -5,10 +5,13 @@ import io
 import zipfile
 from collections.abc import Callable
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import openpyxl
 import pytest
+
+from dbrag.sources.files.office import sheet_facts
 
 from .conftest import Folder, load
 
@@ -133,7 +136,7 @@ def test_errors_in_cells_are_null_and_counted(folder: Folder) -> None:
 
     read = folder.read("a.xlsx", workbook(fill))
     assert read.rows == [(1, 2), (3, None), (5, None)]
-    assert "2 cells with an error like #N/A are NULL" in read.warned
+    assert "2 cells with an error like #N/A read as NULL" in read.warned
 
 
 def test_no_header(folder: Folder) -> None:
@@ -237,3 +240,29 @@ def test_a_sheet_that_cannot_be_read_does_not_keep_the_others(folder: Folder) ->
     tables, skipped = folder.find("a.xlsx", header=2)
     assert [load(table).rows for table in tables] == [[(1, 2)]]
     assert "no header in row 2" in skipped[0].reason
+
+
+def test_formulas_without_a_saved_value_are_counted(folder: Folder) -> None:
+    def fill(book: Any) -> None:
+        rows(["n", "twice"], *([i, f"=A{i + 2}*2"] for i in range(3)))(book)
+
+    read = folder.read("a.xlsx", workbook(fill))
+    assert read.column("n") == [0, 1, 2]
+    assert "3 formulas without a saved value read as NULL" in read.warned
+
+
+def test_formulas_with_a_value_or_an_empty_text_are_not_counted(tmp_path: Path) -> None:
+    cells = (
+        '<c r="A1"><f>1+1</f><v>2</v></c><c r="A2" t="str"><f>""</f><v></v></c>'
+        '<c r="A3"><f>SUM(A1)</f></c><c r="A4" s="1"><f t="shared" si="0"/><v/></c>'
+        '<c r="A5"/><c r="A6"><v></v></c>'
+    )
+    path = tmp_path / "a.xlsx"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("xl/workbook.xml", '<sheets><sheet name="S" r:id="r1"/></sheets>')
+        link = '<Relationship Id="r1" Target="worksheets/sheet1.xml"/>'
+        archive.writestr("xl/_rels/workbook.xml.rels", link)
+        sheet = f"<worksheet><sheetData><row>{cells}</row></sheetData></worksheet>"
+        archive.writestr("xl/worksheets/sheet1.xml", sheet)
+    facts = sheet_facts(str(path))["S"]
+    assert (facts.cells, facts.blank, facts.errors) == (6, 2, 0)

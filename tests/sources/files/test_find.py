@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 import zstandard
 
+from dbrag.errors import UsageError
 from dbrag.options import FileOptions, OpenOptions
 from dbrag.sources.files import DATA_EXTENSIONS, find_tables, is_data_file
 from dbrag.sources.files import unpack as unpacking
@@ -283,3 +284,20 @@ def test_an_archive_of_many_bombs_is_refused(
     tables, skipped = folder.find("a.zip")
     assert [table.name for table in tables] == ["0", "1"]
     assert ["refused" in one.reason for one in skipped] == [True, True]
+
+
+def test_a_later_pattern_takes_skip_back(folder: Folder) -> None:
+    for name in ("a.csv", "keep.csv"):
+        folder.write(name, CSV)
+    files = {"*": FileOptions(skip=True, delimiter=","), "keep.csv": FileOptions(skip=False)}
+    tables, _ = find_tables(str(folder.path), OpenOptions(cache=folder.cache, files=files))
+    assert [table.name for table in tables] == ["keep"]
+    assert tables[0].guessed == ("header in line 1",)  # what else the first one says holds
+
+
+def test_an_error_names_every_pattern_that_may_have_said_it(folder: Folder) -> None:
+    folder.write("a.csv", CSV)
+    files = {"*": FileOptions(types={"name": "int64"}), "a.csv": FileOptions(delimiter=",")}
+    with pytest.raises(UsageError) as caught:
+        find_tables(str(folder.path), OpenOptions(cache=folder.cache, files=files))
+    assert caught.value.hint == 'change types.name in [files."*"] or [files."a.csv"], or the value'

@@ -68,7 +68,7 @@ def test_lines(folder: Folder) -> None:
 def test_bad_lines_are_counted_and_named(folder: Folder) -> None:
     read = folder.read("a.jsonl", '{"a": 1}\nbad\n{"a": 2}\n{"a": \n{"a": 3}\n')
     assert read.rows == [(1,), (2,), (3,)]
-    assert "2 lines are no valid JSON and were left out: 2, 4" in read.warned
+    assert "2 lines are no valid JSON and left out: 2, 4" in read.warned
     assert "no valid JSON" in folder.reason("b.jsonl", "bad\nworse\n")
 
 

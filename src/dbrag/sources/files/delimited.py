@@ -293,7 +293,7 @@ class _Ragged:
             )
         if self.short:
             said.append(
-                f"{self.short} rows have fewer cells than {width} (first in line "
+                f"{_rows_have(self.short)} fewer cells than {width} (first in line "
                 f"{self.first_short}): the missing ones are NULL"
             )
         if self.long:
@@ -301,10 +301,15 @@ class _Ragged:
             if self.widest > width + 1:
                 more += f" to column_{self.widest}"
             said.append(
-                f"{self.long} rows have more cells than {width} (first in line "
+                f"{_rows_have(self.long)} more cells than {width} (first in line "
                 f"{self.first_long}): the further ones are in {more}"
             )
         return said
+
+
+def _rows_have(n: int) -> str:
+    """``1 row has``, ``2 rows have``."""
+    return f"{n:,} row has" if n == 1 else f"{n:,} rows have"
 
 
 def _read_carefully(text: Text, raw: RawTable, layout: Layout) -> None:

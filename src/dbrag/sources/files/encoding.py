@@ -162,7 +162,7 @@ def _utf16_without_bom(start: bytes) -> str | None:
 def _guesses(sample: bytes, start: bytes) -> list[str]:
     """Encodings to try, likeliest first; the last one fits every file."""
     binary = sum(byte < 9 or 13 < byte < 27 for byte in start)
-    if start.count(0) and binary > 0.02 * len(start):
+    if binary > 0.02 * len(start) and (start.count(0) or binary > 2):
         raise Unreadable("is no text: it holds binary data")
     from charset_normalizer import from_bytes
 

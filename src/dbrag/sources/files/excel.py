@@ -91,8 +91,8 @@ def _read(
                 skipped.append((raw.name, str(error)))
                 continue
             if filled:
-                if fact is not None and fact.errors:
-                    raw.warnings.append(f"{fact.errors} cells with an error like #N/A are NULL")
+                if fact is not None:
+                    raw.warnings += _lost(fact)
                 tables.append(raw)
     if not tables:
         reasons = "; ".join(reason for _, reason in skipped)
@@ -100,6 +100,20 @@ def _read(
     if len(tables) == 1:
         tables[0].name = name
     return tables
+
+
+def _lost(fact: SheetFacts) -> list[str]:
+    said = []
+    if fact.errors:
+        cells = "1 cell" if fact.errors == 1 else f"{fact.errors:,} cells"
+        said.append(f"{cells} with an error like #N/A read as NULL")
+    if fact.blank:
+        cells = "1 formula" if fact.blank == 1 else f"{fact.blank:,} formulas"
+        said.append(
+            f"{cells} without a saved value read as NULL: open the workbook in a spreadsheet "
+            "program and save it"
+        )
+    return said
 
 
 def _read_sheet(sheet: Any, raw: RawTable, options: FileOptions) -> bool:

@@ -233,12 +233,12 @@ def options_of(path: str, base: str, options: OpenOptions) -> tuple[FileOptions,
     A pattern is compared with the file's name, its path below ``base`` and its whole path.
     Of several patterns that match, later ones win where they say something.
     """
-    result, where = _DEFAULT, 'files."*"'
+    result, places = _DEFAULT, []
     texts = (os.path.basename(path), os.path.relpath(path, base), path)
     for pattern, own in options.files.items():
         if not any(fnmatch(text, pattern) for text in texts):
             continue
-        where = f'files."{pattern}"'
+        places.append(f'files."{pattern}"')
         said = {
             field.name: getattr(own, field.name)
             for field in fields(own)
@@ -247,4 +247,5 @@ def options_of(path: str, base: str, options: OpenOptions) -> tuple[FileOptions,
         if "types" in said:
             said["types"] = {**result.types, **own.types}
         result = replace(result, **said)
-    return result, where
+    # Where a message says [where]: any of these may have said it.
+    return result, "] or [".join(places) or 'files."*"'

@@ -230,7 +230,8 @@ def _of_lines(file: io.TextIOBase, raw: RawTable, depth: int) -> RawTable:
         raise Malformed(reason)
     if bad:
         shown = ", ".join(map(str, bad[:5])) + (", …" if len(bad) > 5 else "")
-        raw.warnings.append(f"{len(bad)} lines are no valid JSON and were left out: {shown}")
+        lines = "1 line is" if len(bad) == 1 else f"{len(bad):,} lines are"
+        raw.warnings.append(f"{lines} no valid JSON and left out: {shown}")
     return raw
 
 
