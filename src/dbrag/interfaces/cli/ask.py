@@ -160,7 +160,7 @@ def read_text(given: str, what: str) -> str:
         except UnicodeDecodeError as error:
             raise UsageError(f"standard input is not UTF-8 text: {error}") from error
     if not given.strip():
-        raise UsageError(f"the {what} is empty", f'write it in quotes: "…", or "-" and pipe it')
+        raise UsageError(f"the {what} is empty", 'write it in quotes: "…", or "-" and pipe it')
     try:
         given.encode("utf-8")
     except UnicodeEncodeError as error:
