@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 from decimal import Decimal
 from typing import Any
 
@@ -200,3 +201,27 @@ def test_lists_with_commas_beside_decimal_points(folder: Folder) -> None:
     assert 'set decimal = ","' in read.warned
     read = folder.read("b.csv", 'price,n\n"12,50",1\n"3,25",2\n')
     assert read.column("price") == [Decimal("12.50"), Decimal("3.25")]
+
+
+def test_few_cells_that_keep_a_column_from_its_type_are_named(folder: Folder) -> None:
+    lines = [f"{i}.50,2024-01-{i % 28 + 1:02},{i:05},name {i},{i}" for i in range(100)]
+    text = "\n".join(["a,d,zip,name,half", *lines, "n.n.,soon,x,y,z", *["1,,,,q"] * 99])
+    warned = folder.read("a.csv", text).warned
+    assert "column 'a' is kept as text: nearly all cells are numbers, but not 'n.n.'" in warned
+    assert "column 'd' is kept as text: nearly all cells are dates, but not 'soon'" in warned
+    assert "'zip'" not in warned  # leading zeros are told already
+    assert "'name'" not in warned
+    read = folder.read("a.csv", nulls=("n.n.", "soon"))
+    assert (read.columns["a"], read.columns["d"]) == ("decimal128(18, 2)", "date32[day]")
+
+
+def test_such_a_cell_may_come_late(folder: Folder) -> None:
+    text = "\n".join(["a,b", *[f"{i},x" for i in range(400_000)], "oops,y"])
+    assert "but not 'oops'" in folder.read("a.csv", text).warned
+
+
+def test_numbers_that_are_texts_are_not_told_of(folder: Folder) -> None:
+    rows = [{"a": str(i), "b": i} for i in range(100)] + [{"a": "x", "b": "y"}]
+    warned = folder.read("a.json", json.dumps(rows)).warned
+    assert "column 'a'" not in warned
+    assert "column 'b' is kept as text: nearly all cells are numbers, but not 'y'" in warned

@@ -26,7 +26,7 @@ from dbrag.errors import SourceError
 from dbrag.options import FileOptions
 from dbrag.sources.base import SkippedSource
 
-VERSION = 2
+VERSION = 3
 """Of the way in which files are read: a new one converts all again."""
 _QUIET_S = 600
 _LEFTOVER_S = 24 * 3600

@@ -86,6 +86,8 @@ def _restrict(evidence: Evidence, kinds: set[str]) -> None:
     """Leave only those types possible that the kinds of the cells allow."""
     if not kinds <= {NUMBER}:
         evidence.formats = {}
+        if NUMBER not in kinds and evidence.spoiled[0] == "numbers":
+            evidence.spoiled = "", ()  # texts that look like numbers
     if not kinds <= {BOOL}:
         evidence.bools = None
     if not kinds <= {TEXT, DATE}:

@@ -14,6 +14,8 @@ NULL_WORDS = frozenset(
 DATE_FORMS = ("ymd", "numbers", "day name", "name day", "time")
 _SPACES = r"[ \x{00A0}\x{202F}]"
 _GROUPS = {",": ",", ".": r"\.", " ": _SPACES, "'": "['’]"}
+_LOOK, _LEAST, _FEW = 1000, 20, 0.05
+"""Cells looked at, and when a column is told to be nearly of one type."""
 MAX_SCALE = 9
 """Digits after the point of amounts; numbers with more of them are measurements."""
 
@@ -52,6 +54,7 @@ class Evidence:
         words: texts read as NULL if the rest is of one type, in lower case.
         formats: number formats that fit all cells so far.
         forms: forms of dates that fit, and for forms of numbers the orders that do.
+        spoiled: "numbers" or "dates" where nearly all cells are such, with some that are not.
     """
 
     words: frozenset[str] = NULL_WORDS
@@ -71,6 +74,7 @@ class Evidence:
     zoned: int = 0
     cells: int = 0
     nanoseconds: bool = False
+    spoiled: tuple[str, tuple[str, ...]] = ("", ())
 
     def __post_init__(self) -> None:
         self.formats = {one: Size() for one in self.allowed}
@@ -96,12 +100,32 @@ class Evidence:
             return
         self.seen = True
         self.cells += len(values)
+        formats, forms = [*self.formats], [*self.forms]
         self._bools(values)
         self._dates(values)
         if self.formats and self.numbers:
             self._numbers(values)
         elif not self.numbers:
             self.formats = {}
+        if self.numbers and not self.formats and not self.zeros:
+            self._spoil("numbers", values, [number_pattern(*one) for one in formats])
+        if not self.forms:
+            self._spoil("dates", values, [dates.FORMS[one] for one in forms])
+
+    def _spoil(self, kind: str, values: Any, patterns: list[str]) -> None:
+        """Remember which few cells keep a column from being of a type."""
+        import pyarrow.compute as pc
+
+        def fits(some: Any, pattern: str) -> int:
+            return int(pc.sum(pc.match_substring_regex(some, pattern)).as_py() or 0)
+
+        head = values[:_LOOK]
+        best = max(patterns, key=lambda one: fits(head, one), default=None)
+        if best is None or self.spoiled[0] or 2 * fits(head, best) < len(head):
+            return
+        bad = values.filter(pc.invert(pc.match_substring_regex(values, best)))
+        if len(bad) and self.cells >= _LEAST and len(bad) <= _FEW * self.cells:
+            self.spoiled = kind, tuple(bad[:3].to_pylist())
 
     def _bools(self, values: Any) -> None:
         if self.bools is None:

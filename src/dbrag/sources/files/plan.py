@@ -220,7 +220,7 @@ def _of_column(
             'set dates = "dmy" or "mdy" to read them'
         )
     if form is None:
-        return Plan(), ""
+        return Plan(), _spoiled(name, one)
     if one.zoned and one.zoned < one.cells:
         return Plan(), f"column {name!r} holds times with and without a zone: kept as text"
     if form != "numbers":
@@ -235,6 +235,17 @@ def _of_column(
     return Plan(), (
         f"column {name!r} holds dates that may be day/month or month/day: kept as text; "
         'set dates = "dmy" or "mdy" to read them'
+    )
+
+
+def _spoiled(name: str, one: Evidence) -> str:
+    kind, cells = one.spoiled
+    if not kind:
+        return ""
+    shown = ", ".join(repr(cell if len(cell) <= 40 else cell[:39] + "…") for cell in cells)
+    return (
+        f"column {name!r} is kept as text: nearly all cells are {kind}, but not {shown}; where "
+        "that means NULL, name it in nulls"
     )
 
 
