@@ -29,7 +29,7 @@ NAMES = {
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=kind(f"table name: {k}")) for k, n in NAMES.items()]
+    "name", [pytest.param(n, marks=kind(f"table name: {k}"), id=k) for k, n in NAMES.items()]
 )
 def test_a_table_of_any_name(bed: Bed, connect: Connect, name: str) -> None:
     bed.make(Made(name, {"a": "int", "b": "text"}, [(1, "x"), (2, "y")]))
@@ -43,7 +43,7 @@ def test_a_table_of_any_name(bed: Bed, connect: Connect, name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=kind(f"column name: {k}")) for k, n in NAMES.items()]
+    "name", [pytest.param(n, marks=kind(f"column name: {k}"), id=k) for k, n in NAMES.items()]
 )
 def test_a_column_of_any_name(bed: Bed, connect: Connect, name: str) -> None:
     # Of a file alone, a lone number above numbers could be a row as well.

@@ -85,7 +85,7 @@ def things(bed: Bed) -> None:
 
 
 @pytest.mark.parametrize(
-    "statements", [pytest.param(v, marks=kind(f"refused: {k}")) for k, v in HOSTILE.items()]
+    "statements", [pytest.param(v, marks=kind(f"refused: {k}"), id=k) for k, v in HOSTILE.items()]
 )
 def test_a_hostile_statement_is_refused(bed: Bed, connect: Connect, statements: list[str]) -> None:
     things(bed)
@@ -98,7 +98,7 @@ def test_a_hostile_statement_is_refused(bed: Bed, connect: Connect, statements: 
 
 
 @pytest.mark.parametrize(
-    "statement", [pytest.param(v, marks=kind(f"admitted: {k}")) for k, v in HONEST.items()]
+    "statement", [pytest.param(v, marks=kind(f"admitted: {k}"), id=k) for k, v in HONEST.items()]
 )
 def test_an_honest_statement_runs(bed: Bed, connect: Connect, statement: str) -> None:
     things(bed)

@@ -59,7 +59,7 @@ VALUES: dict[str, tuple[str, Any, Any]] = {
 
 @pytest.mark.parametrize(
     ("column", "value", "json"),
-    [pytest.param(*row, marks=kind(f"value: {name}")) for name, row in VALUES.items()],
+    [pytest.param(*row, marks=kind(f"value: {name}"), id=name) for name, row in VALUES.items()],
 )
 def test_a_value_is_exact(bed: Bed, connect: Connect, column: str, value: Any, json: Any) -> None:
     has(bed, column)
