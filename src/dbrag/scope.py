@@ -7,6 +7,7 @@ import hashlib
 import threading
 import time
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
@@ -234,6 +235,15 @@ def _lacks_table(error: DbragError) -> bool:
     return lacks or isinstance(error, SourceError)
 
 
+def _live(sources: Sequence[Source]) -> Catalog:
+    """The tables of all sources that can be read."""
+    tables: list[Table] = []
+    for source in sources:
+        with suppress(DbragError):
+            tables += reflected(source)
+    return Catalog(tuple(tables))
+
+
 def named(sources: Sequence[Source], name: str) -> Source:
     """The open source of that name.
 
@@ -279,6 +289,7 @@ def source_warnings(
         for name, reason in sorted(reasons.items())
     ]
     told += left_out_warnings(sources)
-    if index is not None and redact:
-        told += redact_warnings(redact, index.catalog, sources)
+    if redact:
+        catalog = _live(sources) if index is None else index.catalog
+        told += redact_warnings(redact, catalog, sources)
     return tuple(told)

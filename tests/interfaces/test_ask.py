@@ -306,3 +306,16 @@ def test_status_tells_of_files(cli, fake) -> None:
     assert "left out:\n  /d/x\\x1b.csv: is empty\n" in text
     assert "how files were read:\n  d.t7: warning: odd; quotes\n" in text
     assert "  and 2 more (--json shows all)" in text
+
+
+def test_status_tells_of_tables_that_were_not_read(cli, fake) -> None:
+    source = {
+        "name": "d",
+        "status": "indexed",
+        "sampled": ["big", "u"],
+        "unread": ["u"],
+        "broken": ["v", "w", "x", "y"],
+    }
+    fake.result = {"index": "/i", "exists": True, "sources": [source]}
+    text = cli("status", "-s", "d").out
+    assert "cannot be read: v, w, x and 1 more; known by columns only: u; sampled: big" in text

@@ -159,7 +159,11 @@ def test_a_typo_is_told_in_every_answer(path: Path, tmp_path: Path) -> None:
         embedder=HashEmbedder(),
         redact=("salary", "salry"),
     ) as database:
-        for result in (database.ask("Which names?", votes=1), database.search("Which names?")):
+        for result in (
+            database.sql("SELECT name FROM people"),
+            database.ask("Which names?", votes=1),
+            database.search("Which names?"),
+        ):
             told = [w.message for w in result.warnings if w.code == "redact_unused"]
             assert told == ["redact holds 'salry', which names no column here"]
 

@@ -301,3 +301,18 @@ def test_an_error_names_every_pattern_that_may_have_said_it(folder: Folder) -> N
     with pytest.raises(UsageError) as caught:
         find_tables(str(folder.path), OpenOptions(cache=folder.cache, files=files))
     assert caught.value.hint == 'change types.name in [files."*"] or [files."a.csv"], or the value'
+
+
+def test_an_index_or_cache_in_the_folder_is_none_of_the_data(folder: Folder) -> None:
+    folder.write("a.csv", CSV)
+    folder.write("index/writer.lock", b"")
+    folder.write("index/manifest.json", b'{"format": 1}')
+    folder.write("index/gen-000001/catalog/1.json", b'[{"a": 1}]')
+    for name in ("files/x/current.json", "indexes/y/manifest.json", "weights/tokenizer.json"):
+        folder.write(f"cache/{name}", b'[{"a": 1}]')
+    folder.write("weights/b.csv", CSV)  # a folder of the user's, whatever its name
+    tables, skipped = find_tables(
+        str(folder.path), OpenOptions(cache=folder.path / "cache" / "files")
+    )
+    assert [table.name for table in tables] == ["a", "b"]
+    assert not skipped

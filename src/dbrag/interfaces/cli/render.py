@@ -178,7 +178,6 @@ def status_lines(status: Mapping[str, Any]) -> list[str]:
     rows = []
     for source in status["sources"]:
         age = source.get("age_s")
-        sampled = source.get("sampled") or []
         rows.append(
             (
                 source["name"],
@@ -187,7 +186,7 @@ def status_lines(status: Mapping[str, Any]) -> list[str]:
                 _or_dash(source.get("rows")),
                 _or_dash(source.get("rows_indexed")),
                 "-" if age is None else f"{duration(float(age))} ago",
-                source.get("reason") or _sampled_text(sampled),
+                source.get("reason") or _reading_text(source),
                 source.get("location", ""),
             )
         )
@@ -227,11 +226,19 @@ def _section(title: str, said: Sequence[str]) -> list[str]:
     return ["", title, *said[:_SHOWN], *last]
 
 
-def _sampled_text(tables: Sequence[str]) -> str:
-    if not tables:
-        return ""
-    more = f" and {len(tables) - 3} more" if len(tables) > 3 else ""
-    return f"sampled: {', '.join(tables[:3])}{more}"
+def _reading_text(source: Mapping[str, Any]) -> str:
+    """Which tables were not read, or not whole."""
+    unread = source.get("unread") or ()
+    lists = (
+        ("cannot be read", source.get("broken") or ()),
+        ("known by columns only", unread),
+        ("sampled", [name for name in source.get("sampled") or () if name not in unread]),
+    )
+    said = []
+    for what, tables in lists:
+        more = f" and {len(tables) - 3:,} more" if len(tables) > 3 else ""
+        said += [f"{what}: {', '.join(tables[:3])}{more}"] if tables else []
+    return "; ".join(said)
 
 
 def _encoder_text(encoder: Any) -> str:

@@ -11,6 +11,7 @@ Folders are 0700 and files 0600: they hold the user's data.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -186,9 +187,11 @@ def publish(
 def cannot_write(cache: Path, error: OSError) -> SourceError:
     """The error of a cache that is full or may not be written."""
     reason = os.strerror(error.errno) if error.errno else str(error)
+    full = error.errno in (errno.ENOSPC, errno.EDQUOT)
     return SourceError(
         f"data files cannot be converted into {str(cache)!r}: {reason}",
-        "free some space, or name another folder: cache = …",
+        f"{'free some space, or ' if full else ''}name another folder: cache = … in dbrag.toml, "
+        "or DBRAG_CACHE",
     )
 
 

@@ -106,11 +106,13 @@ def _take_named(path: str, found: _Found) -> None:
 
 
 def _walk(folder: str, found: _Found) -> None:
-    """All data files below a folder, by path; dbrag's own cache is none of them."""
-    if os.path.realpath(folder) == found.cache:
+    """All data files below a folder, by path; dbrag's own cache and indexes are none of them."""
+    if _is_own(folder, found.cache):
         return
     try:
         names = sorted(os.listdir(folder))
+        if _INDEX_LOCK in names:
+            return
         if (lake := parquet.lake_of(folder)) is not None:
             reason = f"is a {lake} table, which is not read: its files hold deleted rows, too"
             found.skipped.append(_skip(folder, reason))
@@ -135,6 +137,19 @@ def _walk(folder: str, found: _Found) -> None:
         elif is_data_file(name) and _regular(path):
             files.append(path)
     _by_folder(files, found)
+
+
+_INDEX_LOCK = "writer.lock"
+"""Lies in every folder of an index, see ``dbrag.index.layout``."""
+
+
+def _is_own(folder: str, cache: str | None) -> bool:
+    """Whether a folder is the cache of converted files, or one that dbrag keeps beside it."""
+    path = os.path.realpath(folder)
+    if cache is None or path == cache:
+        return path == cache
+    above, name = os.path.split(path)
+    return name in ("indexes", "weights") and above == os.path.dirname(cache)
 
 
 def _by_folder(files: Iterable[str], found: _Found) -> None:
