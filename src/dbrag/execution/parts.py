@@ -6,6 +6,10 @@ from sqlglot import exp
 
 from dbrag.errors import Refused
 
+MAX_WITH_ENTRIES = 100
+"""PostgreSQL plans a chain of n entries in about n³ steps, which no time limit and no cancel
+ends: 100 take 0.06 s, 300 take 1.6 s; one of 100,000 characters more than ten minutes."""
+
 QUERIES = (exp.Select, exp.SetOperation, exp.Subquery, exp.Values)
 
 # Operators and functions; which functions, the guard decides by their names.
@@ -56,7 +60,9 @@ def check(tree: exp.Expr, dialect: str) -> None:
     """
     if not isinstance(tree, QUERIES):
         raise Refused(f"{tree.key.upper()} is no query", "only reading is allowed: write SELECT")
+    entries = 0
     for node in tree.walk():
+        entries += isinstance(node, exp.CTE)
         if isinstance(node, (exp.Placeholder, exp.Parameter, exp.SessionParameter)):
             if isinstance(node, exp.Parameter) and dialect in ("postgres", "duckdb"):
                 raise Refused(f"{text_of(node, dialect)!r} is not allowed", "write abs(x) for @ x")
@@ -71,3 +77,8 @@ def check(tree: exp.Expr, dialect: str) -> None:
             raise Refused(f"{node.key.upper()} is not allowed", "read the tables' own columns")
         if type(node).__name__ not in _KINDS and not isinstance(node, _FAMILIES):
             raise Refused(f"{node.key.upper()} is not known to only read", "write a plain SELECT")
+    if entries > MAX_WITH_ENTRIES:
+        raise Refused(
+            f"the statement has {entries:,} entries in WITH, more than {MAX_WITH_ENTRIES}",
+            "write fewer steps",
+        )
