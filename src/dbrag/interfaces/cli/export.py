@@ -16,7 +16,6 @@ import click
 from dbrag.errors import DbragError, UsageError
 from dbrag.interfaces.cli import output
 from dbrag.interfaces.cli.render import count
-from dbrag.sources.files.names import numbered
 from dbrag.values import text_value
 
 if TYPE_CHECKING:
@@ -159,6 +158,8 @@ def _csv_cell(value: Any) -> str:
 
 def _parquet(path: Path, data: Execution) -> str:
     import pyarrow.parquet as pq
+
+    from dbrag.sources.files.names import numbered
 
     table = data.table
     names = numbered(table.column_names)
