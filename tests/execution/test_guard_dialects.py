@@ -132,6 +132,26 @@ def test_a_table_in_several_schemas_has_to_be_named_with_its_schema() -> None:
 
 
 @pytest.mark.parametrize("dialect", ENGINES)
+@pytest.mark.parametrize("name", ["plain", "people"])
+def test_columns_that_double_with_each_step_are_refused(dialect: str, name: str) -> None:
+    """Thirty steps are a billion columns: the guard itself would take all memory."""
+    tables = [table(None, "plain", "id"), table(None, "people", "id", redacted=("ssn",))]
+    steps = [f"a0 AS (SELECT * FROM {name})"]
+    steps += [f"a{i} AS (SELECT x.*, y.* FROM a{i - 1} x, a{i - 1} y)" for i in range(1, 31)]
+    started = time.monotonic()
+    with pytest.raises(Refused, match="100,000 columns"):
+        admit(f"WITH {', '.join(steps)} SELECT * FROM a30", dialect, tables)
+    assert time.monotonic() - started < 5
+
+
+def test_many_stars_of_a_wide_table_are_refused() -> None:
+    wide = table(None, "wide", *(f"c{i}" for i in range(1500)), redacted=("ssn",))
+    assert admit("SELECT w.*, v.* FROM wide w, wide v", "postgres", [wide]).sql.count(".c1499") == 2
+    with pytest.raises(Refused, match="100,000 columns"):
+        admit(f"SELECT {'wide.*, ' * 9000} 1 FROM wide", "postgres", [wide])
+
+
+@pytest.mark.parametrize("dialect", ENGINES)
 def test_stars_bring_no_redacted_column(dialect: str) -> None:
     tables = [table(None, "people", "id", "na me", redacted=("ssn",))]
     sql = admit("SELECT *, p.* FROM people p", dialect, tables).sql

@@ -9,7 +9,7 @@ from sqlglot import exp
 from dbrag.errors import Refused
 from dbrag.execution.parts import text_of
 from dbrag.execution.schema import spelling
-from dbrag.execution.scope import Unknown, has, real_name
+from dbrag.execution.scope import Unknown, check_width, has, real_name
 from dbrag.execution.strings import is_text
 
 if TYPE_CHECKING:
@@ -44,6 +44,16 @@ class NameCheck:
         self._rules = rules
         self._sure: set[int] = set()
         self._seen: set[int] = set()
+        self._width = 0
+
+    def widen(self, columns: int) -> None:
+        """Count what the statement's queries and entries of FROM show.
+
+        Raises:
+            Refused: it is too much.
+        """
+        self._width += columns
+        check_width(self._width)
 
     # -- tables ----------------------------------------------------------------
 

@@ -240,6 +240,7 @@ class Entries(NameCheck):
         identifier = alias.this if alias is not None else None
         if isinstance(identifier, exp.Identifier) and label:
             label = self._rules.server_name(label, quoted=bool(identifier.args.get("quoted")))
+        self.widen(len(columns or ()))
         names = [name for name in columns or () if name != UNNAMED]
         frame.visible.append(
             Visible(

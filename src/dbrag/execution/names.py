@@ -235,7 +235,9 @@ class Names(Entries):
                     self._expression(item, frame, scope)
         if frame.redacted:
             check_stars(node, frame, self.edits, self._rules)
-        return output_columns(node, frame, self._rules), [frame]
+        columns = output_columns(node, frame, self._rules)
+        self.widen(len(columns or ()))
+        return columns, [frame]
 
     # -- expressions -----------------------------------------------------------
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from dbrag.errors import Refused
 from dbrag.execution.parts import text_of
 
 if TYPE_CHECKING:
@@ -135,6 +136,26 @@ def real_name(candidates: Sequence[str], name: str, read: str) -> str | None:
     return found.pop() if len(found) == 1 else None
 
 
+MOST_COLUMNS = 100_000
+"""Columns that all queries and entries of FROM in one statement may show together.
+
+Each step of ``SELECT x.*, y.* FROM a x, a y`` doubles them: thirty lines are a billion.
+"""
+
+
+def check_width(columns: int) -> None:
+    """Refuse what is too wide.
+
+    Raises:
+        Refused: there are more than ``MOST_COLUMNS``.
+    """
+    if columns > MOST_COLUMNS:
+        raise Refused(
+            f"the statement has more than {MOST_COLUMNS:,} columns",
+            "name the columns that you need",
+        )
+
+
 UNNAMED = "\0"
 """Stands for a result column whose name only the engine knows."""
 
@@ -158,6 +179,7 @@ def output_columns(node: exp.Select, frame: Frame, rules: Rules) -> Columns:
                     return None
                 names += v.names
                 names += [UNNAMED] * v.loose
+                check_width(len(names))
     return names
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from dbrag.errors import Refused
+from dbrag.execution.scope import check_width
 
 if TYPE_CHECKING:
     from dbrag.execution.dialects import Rules
@@ -21,6 +22,7 @@ def check_stars(node: exp.Select, frame: Frame, edits: dict[int, str | None], ru
     Raises:
         Refused: a star that cannot be written so; the message names no column.
     """
+    width = 0
     for star in _stars(node):
         parent = star.parent
         if isinstance(parent, exp.Count):
@@ -37,6 +39,8 @@ def check_stars(node: exp.Select, frame: Frame, edits: dict[int, str | None], ru
             entries = [v for v in entries if v.alias == column.table.casefold()]
         elif any(join.args.get("using") for join in node.args.get("joins") or ()):
             raise Refused("* with JOIN … USING is not possible here", _HINT)
+        width += sum(len(v.names) for v in entries)
+        check_width(width)
         edits[start] = ", ".join(_columns(v, rules) for v in entries)
         if column is not None:
             for key in ("catalog", "db", "table"):
