@@ -373,3 +373,12 @@ def test_of_several_sources_the_one_with_the_table_says_what_is_wrong(tmp_path: 
             db.sql("SELECT y FROM two")
         with pytest.raises(UnknownName, match="no such table: 'four'"):
             db.sql("SELECT y FROM four")
+
+
+def test_a_source_that_cannot_be_read_says_why_before_there_is_an_index(tmp_path: Path) -> None:
+    path = tmp_path / "junk.csv"
+    path.write_bytes(bytes(range(256)) * 20)
+    with connect(path, index=tmp_path / "index", cache=tmp_path / "c") as db:
+        for _ in range(2):
+            with pytest.raises(SourceError, match="junk.csv': is no text"):
+                db.search("anything")

@@ -146,7 +146,7 @@ def stale_sources(
     for source in sources:
         entry = entries.get(source.name)
         stamp = stamp_of(source)
-        if stamp == failed.get((source.name, source.location), ""):
+        if stamp == failed.get((source.name, source.location)):
             continue
         if entry is None:
             stale.append((source.name, "not indexed"))
