@@ -229,3 +229,18 @@ def test_a_timeout_names_the_tables(band: Source, tables: Sequence[Table]) -> No
         )
     with pytest.raises(LimitReached, match=r"^reading .* was stopped after 0\.2 s"):
         go(band, ENDLESS, timeout_s=0.2)
+
+
+def test_a_second_interrupt_does_not_keep_the_statement_from_being_stopped() -> None:
+    ended = threading.Event()
+    cancels = []
+
+    class Session:
+        def cancel(self) -> None:
+            cancels.append(1)
+            if len(cancels) == 1:
+                raise KeyboardInterrupt  # while the order is on its way
+            ended.set()
+
+    within(Session(), lambda: ended.wait(20), 0.05)  # type: ignore[arg-type]
+    assert (ended.is_set(), len(cancels)) == (True, 2)

@@ -14,6 +14,7 @@ from dbrag.execution.functions import ALLOWED, INSTEAD, TABLE_FUNCTIONS
 from dbrag.execution.schema import nearest
 from dbrag.execution.tokens import called, is_word
 from dbrag.execution.words import words_of
+from dbrag.sources.base import SHADOWED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,6 +49,12 @@ def check_functions(
     for token in called(tokens, _column_lists(tree), strict=strict):
         name = token.text
         prefix = _prefix(tokens, places[token.start]) if strict else ""
+        if SHADOWED + name.casefold() in own and prefix.lower() != "pg_catalog":
+            raise Refused(
+                f"function {name!r} is not available: the database has one of its own of that "
+                "name, which may do more than compute",
+                f"write pg_catalog.{name}(…)",
+            )
         if prefix:
             if _may_follow(prefix, name, rules, allowed, own):
                 continue

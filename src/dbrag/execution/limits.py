@@ -77,6 +77,13 @@ def within(
 def _stop(session: Session, done: threading.Event) -> None:
     """Cancel until the work ends: a cancel between two statements has no effect."""
     give_up = time.monotonic() + _GRACE_S
+    impatient = 0
     while not done.is_set() and time.monotonic() < give_up:
-        session.cancel()
-        done.wait(_RECANCEL_S)
+        try:
+            session.cancel()
+            done.wait(_RECANCEL_S)
+        except KeyboardInterrupt:
+            # A second Ctrl-C must not leave the statement running on the server.
+            impatient += 1
+            if impatient > 1:
+                raise

@@ -11,6 +11,9 @@ if TYPE_CHECKING:
 
     from dbrag.types import Table, TableRef
 
+SHADOWED = "!"
+"""Before a name in ``Source.functions``: a built-in function that must not be called so."""
+
 
 @dataclass(frozen=True, slots=True)
 class SkippedSource:
@@ -111,6 +114,9 @@ class Source(Protocol):
 
     def functions(self) -> frozenset[str]:
         """The user's own functions that only compute, folded; statements may call them.
+
+        With ``SHADOWED`` before it stands the name of a built-in function which the user has
+        one of, too, that may do more: the server chooses between them by their arguments.
 
         Raises:
             SourceError: it cannot be read.

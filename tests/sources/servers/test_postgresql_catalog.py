@@ -9,7 +9,8 @@ import psycopg
 import pytest
 
 from dbrag.catalog.profile import profile_table
-from dbrag.errors import ExecutionError, SourceNotFound, SourceUnreadable
+from dbrag.errors import ExecutionError, Refused, SourceNotFound, SourceUnreadable
+from dbrag.execution.guard import admit
 from dbrag.options import OpenOptions
 from dbrag.sources.servers.open import open_server
 from dbrag.types import ForeignKey, Table, TableRef
@@ -293,6 +294,27 @@ def test_functions_that_only_compute(database: TestDatabase) -> None:
         opened = open_server("db", database.url, database.url, OpenOptions(schemas=schemas))
         assert opened.functions() == expected
         opened.close()
+
+
+def test_a_built_in_function_that_the_user_has_too(database: TestDatabase) -> None:
+    """The server takes the one that fits the arguments, here one with its owner's rights."""
+    database.run(
+        "CREATE FUNCTION public.upper(int) RETURNS text LANGUAGE sql STABLE SECURITY DEFINER "
+        "AS $$ SELECT 'secret' $$",
+        "CREATE FUNCTION public.initcap(int) RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT $1'",
+    )
+    opened = open_server("db", database.url, database.url, OpenOptions())
+    try:
+        own, tables = opened.functions(), opened.reflect()
+        assert "!upper" in own
+        assert "!initcap" not in own
+        for statement in ("SELECT upper(5)", "SELECT Upper (5)", "SELECT public.upper(5)"):
+            with pytest.raises(Refused):
+                admit(statement, "postgres", tables, functions=own)
+        admit("SELECT pg_catalog.upper('x')", "postgres", tables, functions=own)
+    finally:
+        opened.close()
+        database.run("DROP FUNCTION public.upper(int), public.initcap(int)")
 
 
 def test_only_what_the_user_may_read(

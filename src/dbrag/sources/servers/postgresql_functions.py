@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from dbrag.sources.base import SHADOWED
 from dbrag.sources.servers.postgresql_catalog import READ_SCHEMAS
 
 if TYPE_CHECKING:
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 _FUNCTIONS = f"""
 SELECT lower(p.proname),
     p.provolatile = 'v' OR p.prosecdef AS bad,
+    p.prokind = 'f' AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend d
+        WHERE d.classid = 'pg_catalog.pg_proc'::regclass AND d.objid = p.oid
+        AND d.deptype = 'e') AS shadows,
     CASE WHEN p.prokind = 'f' AND p.provolatile IN ('i', 's') AND NOT p.prosecdef
         AND NOT p.proretset AND l.lanname IN ('sql', 'plpgsql') AND {READ_SCHEMAS}
         AND has_schema_privilege(n.oid, 'USAGE') AND has_function_privilege(p.oid, 'EXECUTE')
@@ -49,16 +53,19 @@ def functions(raw: Connection[Any], schemas: Sequence[str]) -> frozenset[str]:
 
     A statement calls by name, so all functions of a name must only compute, and the server
     itself must have none of it. One that calls a function which may do more is not among
-    them either.
+    them either. A built-in function stands there as ``SHADOWED`` if the user has one of its
+    name that may do more (extensions only add kinds of arguments).
     """
     rows = raw.execute(_FUNCTIONS, {"schemas": list(schemas)}).fetchall()
     bodies: dict[str, list[str]] = {}
-    refused, bad = set(), set()
-    for name, may_do_more, definition in rows:
+    refused, bad, shadows = set(), set(), set()
+    for name, may_do_more, users_own, definition in rows:
         if definition is None or _SUSPECT.search(_body(definition)):
             refused.add(name)
             if may_do_more or definition is not None:
                 bad.add(name)
+                if users_own:
+                    shadows.add(name)
         else:
             bodies.setdefault(name, []).append(_body(definition))
     good = {name: texts for name, texts in bodies.items() if name not in refused}
@@ -67,7 +74,8 @@ def functions(raw: Connection[Any], schemas: Sequence[str]) -> frozenset[str]:
     while calling := {name for name, text in left.items() if _calls(text, bad)}:
         bad |= calling
         left = {name: text for name, text in left.items() if name not in calling}
-    return frozenset(name.casefold() for name in left)
+    shadowed = {SHADOWED + name for (name,) in raw.execute(_SYSTEM, (list(shadows),))}
+    return frozenset(name.casefold() for name in left) | shadowed
 
 
 def _calls(text: str, names: set[str]) -> bool:
