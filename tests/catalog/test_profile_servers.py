@@ -208,6 +208,20 @@ def test_a_foreign_table_that_fails_leaves_the_source(postgres: TestDatabase, co
         postgres.run(f"DROP VIEW {name}; DROP FUNCTION f_{name}")
 
 
+def test_a_long_recursion_is_not_cut() -> None:
+    """MariaDB stops after 1,000 steps by default and gives what there is by then."""
+    with fresh_database(MYSQL, "recursion") as database:
+        database.run("CREATE TABLE t (id int)")
+        (source,), _ = open_sources([database.url])
+        with source.session(20) as session:
+            session.execute(
+                "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r WHERE n < 5000) "
+                "SELECT COUNT(*) FROM r"
+            )
+            assert session.fetch(2) == [(5000,)]
+        source.close()
+
+
 def test_a_view_whose_definer_is_gone_leaves_the_source() -> None:
     """MariaDB says "access denied", as if it were about the connection."""
     with fresh_database(MYSQL, "definer") as database:

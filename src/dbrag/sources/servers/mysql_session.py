@@ -53,7 +53,12 @@ _SETTINGS = (
     ("net_write_timeout", "600"),
     ("lock_wait_timeout", str(LOCK_S)),
 )
+_MARIADB_SETTINGS = (
+    # A recursion is cut after 1,000 steps otherwise, with no more than a warning.
+    ("max_recursive_iterations", "4294967295"),
+)
 _MYSQL_SETTINGS = (
+    ("cte_max_recursion_depth", "4294967295"),
     # Otherwise times and counts of tables may be a day old.
     ("information_schema_stats_expiry", "0"),
 )
@@ -78,7 +83,9 @@ def prepare(raw: Any) -> None:
     """Pin every setting that results or safety depend on, and allow reading only."""
     mode = _SQL_MODE
     settings = list(_SETTINGS)
-    if not is_mariadb(raw):
+    if is_mariadb(raw):
+        settings += list(_MARIADB_SETTINGS)
+    else:
         # MySQL knows which columns depend on the grouped ones; MariaDB would refuse
         # honest queries.
         mode += ",ONLY_FULL_GROUP_BY"
