@@ -14,7 +14,7 @@ _KEY = (
 )
 _QUOTED = r"'(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.)*\"|\{[^}]*\}"
 # password=… of a DSN, an environment or a query string; "password": "…" of JSON and reprs.
-_ASSIGNED = re.compile(rf"(?i)({_KEY}\s*=\s*)({_QUOTED}|[^\s&;,'\")\]}}]+)")
+_ASSIGNED = re.compile(rf"(?i)({_KEY}\s*=\s*)({_QUOTED}|(?!…)[^\s&;,'\")\]}}]+)")
 _KEYED = re.compile(rf"(?i)((['\"]){_KEY}\2\s*:\s*)({_QUOTED})")
 _QUERY = re.compile(rf"(?i)([?&]{_KEY}=)[^&#\s]*")
 _BEARER = re.compile(r"(?i)\b(bearer|basic)\s+[\w.~+/=-]{8,}")

@@ -344,6 +344,9 @@ def _corpus(db: Database, path: Path) -> dict[str, Any]:
     }
 
 
+_READING = ("schemas", "redact", "source_options", "file_options")
+
+
 def _behaviour(settings: Settings, task: str, method: str) -> dict[str, Any]:
     """The settings and ranking weights that can change a run's figures."""
     unused = set(_PLACES)
@@ -352,6 +355,10 @@ def _behaviour(settings: Settings, task: str, method: str) -> dict[str, Any]:
     elif method == "naive":
         unused |= {"votes", "rounds", "top"}
     values = {name: value for name, value in asdict(settings).items() if name not in unused}
+    # They hold names of the user's, and records are published: only whether they changed counts.
+    reading = [values.pop(name) for name in _READING]
+    if any(reading):
+        values["reading"] = hashlib.sha256(repr(reading).encode()).hexdigest()[:16]
     return {"settings": values, "weights": _weights()}
 
 

@@ -66,7 +66,8 @@ def check_functions(
     for word, kind in _COUNTED.items():
         # In some engines these words may also name a function.
         calls = sum(t.text.lower() == word and o.text == "(" for t, o in pairwise(tokens))
-        if strict and calls > sum(1 for _ in tree.find_all(kind)):
+        known = 0 if word in rules.stored_words else sum(1 for _ in tree.find_all(kind))
+        if strict and calls > known:
             _refuse(word, rules, _NONE)
     for dot, token in pairwise(tokens):
         if dot.token_type is TokenType.DOT and token.text.lower() == "columns":

@@ -29,6 +29,7 @@ class Rules:
         escapes: a backslash in a string may be an escape, by the engine or its settings.
         quote_doubled: a quote inside quotes is written twice.
         whole_rows: the name of a FROM entry alone means its whole row.
+        stored_words: words of other engines' syntax that name stored functions here.
         fields: ``column.field`` and ``column.function()`` may be written.
     """
 
@@ -43,6 +44,7 @@ class Rules:
     quote_doubled: bool = True
     whole_rows: bool = False
     fields: bool = False
+    stored_words: frozenset[str] = frozenset()
 
     @cached_property
     def reserved(self) -> frozenset[str]:
@@ -86,7 +88,13 @@ _RULES = {
     for rules in (
         Rules("sqlite", own_words=True, row_ids=frozenset({"rowid", "oid", "_rowid_"})),
         Rules("postgres", folds=True, default_schema="public", whole_rows=True),
-        Rules("mysql", quote=("`", "`"), exact_aliases=True, escapes=True),
+        Rules(
+            "mysql",
+            quote=("`", "`"),
+            exact_aliases=True,
+            escapes=True,
+            stored_words=frozenset({"cube", "rollup"}),
+        ),
         Rules(
             "duckdb",
             default_schema="main",

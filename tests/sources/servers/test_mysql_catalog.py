@@ -12,10 +12,11 @@ import pytest
 
 from dbrag.catalog.profile import profile_table
 from dbrag.errors import DbragError, ExecutionError, Refused, SourceNotFound, SourceUnreadable
+from dbrag.execution.functions import ALLOWED
 from dbrag.execution.guard import admit
 from dbrag.sources import statements
 from dbrag.sources.servers.source import ServerSource
-from dbrag.types import ForeignKey, Table, TableRef
+from dbrag.types import Column, ForeignKey, Table, TableRef
 from tests.servers import MYSQL, TestDatabase, fresh_database
 
 from .mysql_bed import is_mariadb, source_of, user
@@ -321,3 +322,27 @@ def test_no_password_in_an_error(database: TestDatabase) -> None:
         with pytest.raises(DbragError) as refused:
             denied.reflect()
         assert "s3cret" not in f"{refused.value} {refused.value.hint} {denied!r}"
+
+
+def test_every_allowed_function_is_a_built_in_one(database: TestDatabase) -> None:
+    """A name that the server does not know would be a stored function, whatever that does."""
+    from pymysql.err import MySQLError
+
+    unknown = []
+    with database.connect() as connection, connection.cursor() as cursor:
+        for name in sorted(ALLOWED["mysql"]):
+            for arguments in ("", "1", "1, 1", "1, 1, 1"):
+                try:
+                    cursor.execute(f"SELECT {name}({arguments})")
+                except MySQLError as error:
+                    if error.args[0] in (1305, 1630):
+                        unknown.append(name)
+                        break
+    assert not unknown
+
+
+@pytest.mark.parametrize("call", ["CUBE (i)", "ROLLUP(i)", "GROUPING(i)", "ANY_VALUE(i)"])
+def test_words_of_other_engines_are_no_stored_functions(call: str) -> None:
+    tables = [Table(TableRef("s", "d", "t"), (Column("i", "int"),))]
+    with pytest.raises(Refused, match="not available"):
+        admit(f"SELECT COUNT(*) FROM t GROUP BY {call}", "mysql", tables)

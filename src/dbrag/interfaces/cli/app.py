@@ -6,7 +6,9 @@ Only click and the standard library are imported here: ``dbrag --help`` has to b
 from __future__ import annotations
 
 import logging
+import signal
 import sys
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -17,7 +19,7 @@ from dbrag.interfaces.cli.options import Run, common_options
 from dbrag.textsafe import SecretFilter, mask_secrets
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 
 class OnceFilter(logging.Filter):
@@ -46,6 +48,7 @@ if logging.lastResort is not None:  # what prints the warnings of all libraries 
 EXIT_FAILED = 1
 EXIT_USAGE = 2
 EXIT_INTERRUPTED = 130
+EXIT_TERMINATED = 143
 
 _ANSWERING = ("ask", "sql")
 _TEXT_FLAGS = {"-h", "--help", "--version"}
@@ -78,7 +81,7 @@ def cli() -> None:
     dbrag ask -s folder/of/databases "…"         the right database is found, too
 
     Exit codes: 0 answered or done, 1 failed, 2 usage, 3 source, 4 unanswerable, 5 model,
-    6 limit reached, 130 interrupted.
+    6 limit reached, 130 interrupted, 143 terminated.
     """
 
 
@@ -95,6 +98,26 @@ for _command in (
     cli.add_command(_command)
 
 
+class _Terminated(KeyboardInterrupt):
+    """SIGTERM: what runs is stopped as by Ctrl-C, on a server too."""
+
+
+@contextmanager
+def _stopped_by_sigterm() -> Iterator[None]:
+    def stop(number: int, frame: object) -> None:
+        raise _Terminated
+
+    try:
+        before = signal.signal(signal.SIGTERM, stop)
+    except ValueError:  # not the main thread: its owner decides
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line; the exit code. Nothing is raised, whatever happens."""
     arguments = list(sys.argv[1:] if argv is None else argv)
@@ -103,10 +126,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     # A guess for errors that arise before click knows the command.
     run.command = next((word for word in flags if word in cli.commands), "")
     try:
-        with output.json_only(run.json and not _TEXT_FLAGS.intersection(flags)):
+        with (
+            _stopped_by_sigterm(),
+            output.json_only(run.json and not _TEXT_FLAGS.intersection(flags)),
+        ):
             return _run(arguments, run)
-    except KeyboardInterrupt:
-        return EXIT_INTERRUPTED
+    except KeyboardInterrupt as error:
+        return _exit_of(error)
     except BrokenPipeError:
         return EXIT_FAILED
 
@@ -122,9 +148,9 @@ def _run(arguments: list[str], run: Run) -> int:
         return EXIT_USAGE
     except click.ClickException as error:
         return _usage(error, run)
-    except (click.Abort, KeyboardInterrupt):
+    except (click.Abort, KeyboardInterrupt) as error:
         report(run, {"code": "interrupted", "message": "interrupted", "hint": ""})
-        return EXIT_INTERRUPTED
+        return _exit_of(error)
     except DbragError as error:
         return _failed(error, run)
     except MemoryError:
@@ -135,6 +161,12 @@ def _run(arguments: list[str], run: Run) -> int:
         return stop.code if isinstance(stop.code, int) else EXIT_FAILED
     except Exception as error:
         return _bug(error, run)
+
+
+def _exit_of(error: BaseException) -> int:
+    # click makes Abort of any KeyboardInterrupt.
+    terminated = isinstance(error, _Terminated) or isinstance(error.__cause__, _Terminated)
+    return EXIT_TERMINATED if terminated else EXIT_INTERRUPTED
 
 
 def _usage(error: click.ClickException, run: Run) -> int:
