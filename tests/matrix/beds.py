@@ -6,10 +6,8 @@ A bed makes tables with the engine's own driver, as another program would, and t
 
 from __future__ import annotations
 
-import pickle
 import sqlite3
-import subprocess
-import sys
+import time
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -197,26 +195,26 @@ class DuckBed(_SqlBed):
         self.do("SELECT 1")
 
     def do(self, sql: str) -> None:
-        self._elsewhere([(sql, None)])
+        self._work([(sql, None)])
 
     def fill(self, sql: str, rows: list[tuple[Any, ...]]) -> None:
-        self._elsewhere([(sql, row) for row in rows])
+        self._work([(sql, row) for row in rows])
 
-    def _elsewhere(self, work: list[tuple[str, Any]]) -> None:
-        """In another process: within one, DuckDB opens a file in one way only."""
-        script = (
-            "import sys, pickle, duckdb\n"
-            "with duckdb.connect(sys.argv[1]) as connection:\n"
-            "    for sql, row in pickle.load(sys.stdin.buffer):\n"
-            "        connection.execute(sql, row)\n"
-        )
-        done = subprocess.run(
-            [sys.executable, "-c", script, str(self._path)],
-            input=pickle.dumps(work),
-            capture_output=True,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr.decode()
+    def _work(self, work: list[tuple[str, Any]]) -> None:
+        import duckdb
+
+        # Within one process a file is open in one way only: dbrag lets go of it soon.
+        end = time.monotonic() + 5
+        while True:
+            try:
+                with duckdb.connect(str(self._path)) as connection:
+                    for sql, row in work:
+                        connection.execute(sql, row)
+                return
+            except duckdb.ConnectionException:
+                if time.monotonic() > end:
+                    raise
+                time.sleep(0.05)
 
     def state(self) -> Any:
         return self._path.read_bytes(), sorted(p.name for p in self._folder.iterdir())

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 ENGINES = ("sqlite", "duckdb", "postgres", "mariadb", "files")
+TITLE = """# Kinds of faults and values, on every engine
+
+Made by the test run (`DBRAG_MATRIX=docs/matrix.md pytest tests/matrix`), over real servers and
+files. ✓ passed, ✗ failed; a number is the reason why it does not apply."""
 TITLES = ("SQLite", "DuckDB", "PostgreSQL", "MariaDB", "files")
 
 
@@ -26,7 +30,7 @@ class Matrix:
 
     def markdown(self) -> str:
         """The table, and the reasons of what does not apply."""
-        lines = [f"| kind | {' | '.join(TITLES)} |", "| --- |" + " :-: |" * len(ENGINES)]
+        lines = [TITLE, "", f"| kind | {' | '.join(TITLES)} |", "| --- |" + " :-: |" * len(ENGINES)]
         for kind in sorted(self.cells):
             cells = [self.cells[kind].get(engine, "") for engine in ENGINES]
             lines.append(f"| {kind} | {' | '.join(cells)} |")

@@ -6,6 +6,7 @@ two kinds of run on a database that is already open.
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
