@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
+import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +36,7 @@ CATALOG_S = 120.0
 ANSWER_S = 10.0
 """Seconds to wait for the server's answer where no statement is run."""
 
+_FUNCTIONS_KEPT_S = 5.0
 _POOL_SIZE = 4
 _MAX_CONNECTIONS = 16
 _POOL_WAIT_S = 30.0
@@ -71,6 +73,7 @@ class ServerSource:
         self._location = location_of(self._url)
         self._secrets = secrets_of(self._url)
         self._lock = threading.Lock()
+        self._functions: tuple[float, frozenset[str] | None] = (0.0, None)
         self._pool: Engine | None = None
         self._closed = False
 
@@ -132,13 +135,21 @@ class ServerSource:
             return self._server.marks(connection, self._name, self._schemas)
 
     def functions(self) -> frozenset[str]:
-        """The user's own functions that only compute, folded.
+        """The user's own functions that only compute, folded; looked up now and then.
 
         Raises:
             SourceError: it cannot be read.
         """
+        with self._lock:
+            looked, known = self._functions
+        if known is not None and time.monotonic() - looked < _FUNCTIONS_KEPT_S:
+            return known
+        looked = time.monotonic()
         with self._catalog("the functions") as connection:
-            return self._server.functions(connection)
+            known = self._server.functions(connection)
+        with self._lock:
+            self._functions = looked, known
+        return known
 
     def left_out(self) -> Sequence[SkippedSource]:
         """Nothing: a server has no files."""
