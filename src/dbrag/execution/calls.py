@@ -69,6 +69,10 @@ def check_functions(
         known = 0 if word in rules.stored_words else sum(1 for _ in tree.find_all(kind))
         if strict and calls > known:
             _refuse(word, rules, _NONE)
+    for number, opening in pairwise(tokens):
+        # MySQL reads `week.5(x)` as the function `5` of the schema `week`.
+        if number.token_type is TokenType.NUMBER and opening.token_type is TokenType.L_PAREN:
+            _refuse(number.text, rules, _NONE)
     for dot, token in pairwise(tokens):
         if dot.token_type is TokenType.DOT and token.text.lower() == "columns":
             _refuse(token.text, rules, _NONE)  # t.COLUMNS('…') picks columns by their text
