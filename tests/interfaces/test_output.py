@@ -255,3 +255,20 @@ def test_help_is_quick() -> None:
     took = min(cpu_s(PRINT, "--help") for _ in range(3)) - min(cpu_s("pass") for _ in range(3))
     # Generous, for busy machines: loading one library too many costs a second.
     assert took < 0.5
+
+
+@pytest.mark.parametrize(
+    ("agreement", "valid", "words"),
+    [
+        (None, 1, "one program, no vote"),
+        (1.0, 1, "only 1 program gave a result (3 allowed)"),
+        (1.0, 2, "all 2 programs gave this result (3 allowed)"),
+        (2 / 3, 3, "2 of 3 programs gave this result"),
+    ],
+)
+def test_agreement_in_words(agreement: float | None, valid: int, words: str) -> None:
+    from dbrag.interfaces.cli.render import agreement_words
+    from dbrag.types import Answer
+
+    answer = Answer("q", "answered", "", agreement=agreement, votes_requested=3, votes_valid=valid)
+    assert agreement_words(answer) == words

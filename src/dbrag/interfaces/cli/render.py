@@ -100,6 +100,8 @@ def agreement_words(answer: Answer) -> str:
     early = ""
     if valid < answer.votes_requested:
         early = f" ({answer.votes_requested} allowed)"
+    if valid == 1:
+        return f"only 1 program gave a result{early}"
     if same == valid:
         return f"all {valid} programs gave this result{early}"
     return f"{same} of {valid} programs gave this result{early}"
