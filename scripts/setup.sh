@@ -36,7 +36,7 @@ esac
 
 python=$(find_python)
 say "dbrag: set-up in $PWD"
-say "packages: into $VENV, from PyPI; about 225 MB to download, 750 MB on disk"
+say "packages: into $VENV, from PyPI; about 250 MB to download, 840 MB on disk"
 say "weights: into dbrag's cache (DBRAG_CACHE), unless they are there:"
 PYTHONPATH=src "$python" - >&2 <<'PY'
 import os
