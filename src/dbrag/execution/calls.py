@@ -140,10 +140,13 @@ def check_words(
     Raises:
         Refused: such a word.
     """
+    in_types = {
+        id(node) for type_ in tree.find_all(exp.DataType) for node in type_.find_all(exp.Identifier)
+    }
     names = {
         node.meta["start"]
         for node in tree.find_all(exp.Identifier)
-        if "start" in node.meta and not _in_type(node)
+        if "start" in node.meta and id(node) not in in_types
     }
     calls = {token.start for token in called(tokens, _column_lists(tree), strict=True)}
     words = words_of(rules.name) | types
@@ -179,9 +182,3 @@ _LITERALS = frozenset(
         TokenType.INTRODUCER,
     }
 )
-
-
-def _in_type(node: exp.Expr) -> bool:
-    return node.find_ancestor(exp.DataType, exp.Query) is not None and isinstance(
-        node.find_ancestor(exp.DataType, exp.Query), exp.DataType
-    )
