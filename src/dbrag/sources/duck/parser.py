@@ -126,7 +126,8 @@ def parse_select(sql: str) -> ParsedSelect:
                 "SELECT json_serialize_sql(?::VARCHAR, skip_null := true, skip_empty := true)",
                 [sql],
             ).fetchall()[0]
-    except (duckdb.Error, TypeError, UnicodeError) as error:  # TypeError: half a character
+    # TypeError: half a character. ValueError: a kind that only the engine knows (CONNECT).
+    except (duckdb.Error, TypeError, ValueError) as error:
         raise Refused(f"the statement cannot be read: {_one_line(error)}") from error
     try:
         tree = json.loads(text)
