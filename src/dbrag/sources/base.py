@@ -70,6 +70,46 @@ class PartSource(Protocol):
         ...
 
 
+class Named:
+    """The name of a source and where it lies: what every class of sources begins with.
+
+    Args:
+        name: unique among the open sources.
+        location: absolute path, pattern, or URL without password.
+        origin: the ``--source`` it came from, absolute and without password.
+        dialect: sqlglot's name of its SQL dialect.
+    """
+
+    def __init__(self, name: str, location: str, origin: str, dialect: str) -> None:
+        self._name = name
+        self._location = location
+        self._origin = origin
+        self._dialect = dialect
+
+    @property
+    def name(self) -> str:
+        """Unique among the open sources."""
+        return self._name
+
+    @property
+    def location(self) -> str:
+        """Absolute path, pattern, or URL without password; enough to open it again."""
+        return self._location
+
+    @property
+    def origin(self) -> str:
+        """The ``--source`` it came from, absolute and without password."""
+        return self._origin
+
+    @property
+    def dialect(self) -> str:
+        """sqlglot's name of its SQL dialect."""
+        return self._dialect
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._name!r}, {self._location!r})"
+
+
 @runtime_checkable
 class Source(Protocol):
     """A database or a folder of files under one name."""

@@ -269,9 +269,7 @@ def _parent_name(one: _Found) -> str:
 
 
 def _stem(path: str) -> str:
-    """The file name without its extensions of format and compression."""
-    base = os.path.basename(path)
-    stem, extension = os.path.splitext(base)
-    if extension.lower() in (".gz", ".bz2", ".xz", ".zst") and os.path.splitext(stem)[1]:
-        stem = os.path.splitext(stem)[0]
-    return stem or base
+    """The file name without its endings of format and compression."""
+    from dbrag.sources.files.names import split_name
+
+    return split_name(path)[0] or os.path.basename(path)

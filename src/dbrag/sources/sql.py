@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from dbrag.errors import DbragError, SourceError
 from dbrag.sources import sqlite
+from dbrag.sources.base import Named
 from dbrag.sources.filelocks import session_on
 from dbrag.sources.filestate import change_mark
 from dbrag.sources.statements import scanned
@@ -105,7 +106,7 @@ class SqlSession:
         sqlite.check_unchanged(self._path, self._mark)
 
 
-class SqlSource:
+class SqlSource(Named):
     """A SQLite database under a name, opened read-only.
 
     Args:
@@ -115,35 +116,11 @@ class SqlSource:
     """
 
     def __init__(self, name: str, path: str, origin: str) -> None:
-        self._name = name
+        super().__init__(name, path, origin, "sqlite")
         self._path = path
-        self._origin = origin
         self._lock = threading.Lock()
         self._made: Engine | None = None
         self._closed = False
-
-    @property
-    def name(self) -> str:
-        """Unique among the open sources."""
-        return self._name
-
-    @property
-    def location(self) -> str:
-        """Absolute path of the file."""
-        return self._path
-
-    @property
-    def origin(self) -> str:
-        """The ``--source`` it came from, absolute."""
-        return self._origin
-
-    @property
-    def dialect(self) -> str:
-        """sqlglot's name of its SQL dialect."""
-        return "sqlite"
-
-    def __repr__(self) -> str:
-        return f"SqlSource({self._name!r}, {self._path!r})"
 
     def stamp(self) -> str:
         """Size, times, inode and header of the file and of its write-ahead log.

@@ -8,6 +8,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from dbrag.errors import DbragError, SourceBusy, SourceUnreadable
+from dbrag.sources.base import Named
 from dbrag.sources.duck import marks
 from dbrag.sources.duck.engine import Engine, open_engine
 from dbrag.sources.duck.errors import is_fatal, opening_error, statement_error
@@ -30,7 +31,7 @@ _LINGER_S = 0.05
 """A writer must not find the file locked when nobody reads it any more."""
 
 
-class DuckDatabase:
+class DuckDatabase(Named):
     """A DuckDB file under a name, opened read-only.
 
     Several processes may read it at once; while dbrag reads, nobody can write, so it is
@@ -44,9 +45,8 @@ class DuckDatabase:
     """
 
     def __init__(self, name: str, path: str, origin: str, options: OpenOptions) -> None:
-        self._name = name
         self._path = os.path.abspath(path)
-        self._origin = origin
+        super().__init__(name, self._path, origin, "duckdb")
         self._options = options
         self._schemas = options.schemas_of(name)
         self._catalog: str | None = None
@@ -55,29 +55,6 @@ class DuckDatabase:
         self._macros: tuple[int, frozenset[str], frozenset[str]] | None = None
         self._lock = threading.Lock()
         self._engine = Engine(name, self._start, self._stop, _LINGER_S)
-
-    @property
-    def name(self) -> str:
-        """Unique among the open sources."""
-        return self._name
-
-    @property
-    def location(self) -> str:
-        """Absolute path of the file."""
-        return self._path
-
-    @property
-    def origin(self) -> str:
-        """The ``--source`` it came from, absolute."""
-        return self._origin
-
-    @property
-    def dialect(self) -> str:
-        """sqlglot's name of its SQL dialect."""
-        return "duckdb"
-
-    def __repr__(self) -> str:
-        return f"DuckDatabase({self._name!r}, {self._path!r})"
 
     def stamp(self) -> str:
         """Size, times, inode and headers of the file and of its write-ahead log.

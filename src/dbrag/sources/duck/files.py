@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from dbrag.errors import DbragError, SourceError, SourceUnreadable
+from dbrag.sources.base import Named
 from dbrag.sources.duck.engine import Engine, open_engine
 from dbrag.sources.duck.errors import is_fatal, opening_error, statement_error
 from dbrag.sources.duck.parquet import ParquetTable, marks_of, translate_reading
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
-class FilesSource:
+class FilesSource(Named):
     """Tables in Parquet files, under one name.
 
     Args:
@@ -53,37 +54,12 @@ class FilesSource:
         origin: str,
         options: OpenOptions,
     ) -> None:
-        self._name = name
+        super().__init__(name, location, origin, "duckdb")
         self._tables = {table.name.casefold(): table for table in tables}
-        self._location = location
-        self._origin = origin
         self._options = options
         self._lock = threading.Lock()
         self._opened: dict[str, ParquetTable] = {}
         self._engine = Engine(name, self._start)
-
-    @property
-    def name(self) -> str:
-        """Unique among the open sources."""
-        return self._name
-
-    @property
-    def location(self) -> str:
-        """Absolute path, or pattern."""
-        return self._location
-
-    @property
-    def origin(self) -> str:
-        """The ``--source`` it came from, absolute."""
-        return self._origin
-
-    @property
-    def dialect(self) -> str:
-        """sqlglot's name of its SQL dialect."""
-        return "duckdb"
-
-    def __repr__(self) -> str:
-        return f"FilesSource({self._name!r}, {self._location!r})"
 
     def stamp(self) -> str:
         """A hash of the marks of all tables and of their Parquet files as they are now."""

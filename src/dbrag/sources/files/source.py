@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from dbrag.errors import SourceError, SourceUnreadable
+from dbrag.sources.base import Named
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -23,7 +24,7 @@ _LOOK_AGAIN_S = 1.0
 """A folder that was looked at so shortly ago is taken to be the same."""
 
 
-class DataFiles:
+class DataFiles(Named):
     """Looks for the files whenever it is asked, and hands over to an engine that reads them.
 
     Args:
@@ -34,9 +35,7 @@ class DataFiles:
     """
 
     def __init__(self, name: str, place: str, origin: str, options: OpenOptions) -> None:
-        self._name = name
-        self._place = place
-        self._origin = origin
+        super().__init__(name, place, origin, "duckdb")
         self._options = options
         self._lock = threading.Lock()
         self._inner: FilesSource | None = None
@@ -45,29 +44,6 @@ class DataFiles:
         self._odd: dict[str, tuple[str, ...]] = {}
         self._looked = float("-inf")
         self._closed = False
-
-    @property
-    def name(self) -> str:
-        """Unique among the open sources."""
-        return self._name
-
-    @property
-    def location(self) -> str:
-        """Absolute path, or pattern."""
-        return self._place
-
-    @property
-    def origin(self) -> str:
-        """The ``--source`` it came from, absolute."""
-        return self._origin
-
-    @property
-    def dialect(self) -> str:
-        """sqlglot's name of its SQL dialect."""
-        return "duckdb"
-
-    def __repr__(self) -> str:
-        return f"DataFiles({self._name!r}, {self._place!r})"
 
     def stamp(self) -> str:
         """A hash of the marks of all files: new, changed and removed ones count.
@@ -169,19 +145,21 @@ class DataFiles:
         if self._inner is not None and time.monotonic() - self._looked < _LOOK_AGAIN_S:
             return self._inner
         redaction = FileRedaction.of(self._name, self._options.redact)
-        tables, left_out = find_tables(self._place, self._options, redaction=redaction)
+        tables, left_out = find_tables(self._location, self._options, redaction=redaction)
         self._left_out = tuple(left_out)
         self._odd = {table.name: table.warnings for table in tables}
         if not tables:
             reasons = "; ".join(f"{one.location!r}: {one.reason}" for one in left_out[:3])
             raise SourceUnreadable(
-                f"no table in {self._place!r}" + (f": {reasons}" if reasons else ""),
+                f"no table in {self._location!r}" + (f": {reasons}" if reasons else ""),
                 "name a file with rows; how files are read is set in dbrag.toml",
             )
         mark = _mark(tables)
         if self._inner is None or mark != self._mark:
             # An engine that is in use elsewhere goes on, and ends with its last session.
-            self._inner = FilesSource(self._name, tables, self._place, self._origin, self._options)
+            self._inner = FilesSource(
+                self._name, tables, self._location, self._origin, self._options
+            )
             self._mark = mark
         self._looked = time.monotonic()
         return self._inner

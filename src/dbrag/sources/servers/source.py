@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from dbrag.errors import DbragError, SourceBusy, SourceError
+from dbrag.sources.base import Named
 from dbrag.sources.servers.session import ServerSession
 from dbrag.sources.servers.url import location_of, secrets_of, with_password, without_secrets
 from dbrag.sources.statements import scanned
@@ -43,7 +44,7 @@ _POOL_WAIT_S = 30.0
 _RECYCLE_S = 1800
 
 
-class ServerSource:
+class ServerSource(Named):
     """A database on a server under a name; nothing is connected before the first use.
 
     Args:
@@ -64,13 +65,11 @@ class ServerSource:
         schemas: Sequence[str] = (),
         password: Callable[[], str | None] | None = None,
     ) -> None:
-        self._name = name
         self._url = engine.url(url)
-        self._origin = origin
+        super().__init__(name, location_of(self._url), origin, engine.dialect)
         self._server = engine
         self._schemas = tuple(schemas)
         self._password = password
-        self._location = location_of(self._url)
         self._secrets = secrets_of(self._url)
         self._lock = threading.Lock()
         self._functions: tuple[float, frozenset[str] | None] = (0.0, None)
@@ -78,32 +77,9 @@ class ServerSource:
         self._closed = False
 
     @property
-    def name(self) -> str:
-        """Unique among the open sources."""
-        return self._name
-
-    @property
-    def location(self) -> str:
-        """The URL without password; enough to open it again."""
-        return self._location
-
-    @property
-    def origin(self) -> str:
-        """The ``--source`` it came from, without password."""
-        return self._origin
-
-    @property
-    def dialect(self) -> str:
-        """sqlglot's name of its SQL dialect."""
-        return self._server.dialect
-
-    @property
     def schemas(self) -> tuple[str, ...]:
         """The schemas asked for; empty means all."""
         return self._schemas
-
-    def __repr__(self) -> str:
-        return f"ServerSource({self._name!r}, {self._location!r})"
 
     def stamp(self) -> str:
         """A hash of the marks of all tables; where there are none, of the schema.

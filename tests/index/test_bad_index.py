@@ -1,0 +1,220 @@
+from __future__ import annotations
+
+import errno
+import json
+import os
+import shutil
+import sqlite3
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from dbrag.errors import EncoderMismatch, IndexLocked, IndexUnusable
+from dbrag.index.layout import Layout
+from dbrag.index.locks import writer_lock
+from dbrag.index.store import describe, open_index
+from dbrag.models.testing import HashEmbedder
+from dbrag.sources import open_sources
+from tests.index.conftest import CountingEmbedder, dump
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def statuses(report: Any) -> dict[str, str]:
+    return {source.name: source.status for source in report.sources}
+
+
+def change(path: Path, statement: str) -> None:
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(statement)
+        connection.commit()
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+class TestBadIndex:
+    def test_none_yet(self, tmp_path: Path) -> None:
+        with pytest.raises(IndexUnusable, match="there is no index") as error:
+            open_index(tmp_path / "index")
+        assert error.value.hint.startswith("dbrag index")
+        assert describe(tmp_path / "index", [])["exists"] is False
+
+    @pytest.mark.parametrize(
+        ("content", "message"),
+        [
+            (b"{", "damaged"),
+            (b"[]", "not the manifest"),
+            (b'{"name": "a web page"}', "not the manifest"),
+            (b'{"format": "dbrag-index", "version": 99}', "format 99"),
+            (b'{"format": "dbrag-index", "version": 1}', "damaged"),
+        ],
+    )
+    def test_damaged_manifest(
+        self, build: Any, folder: Path, tmp_path: Path, content: bytes, message: str
+    ) -> None:
+        build(folder / "zoo.db")
+        Layout(tmp_path / "index").manifest.write_bytes(content)
+        for attempt in (lambda: open_index(tmp_path / "index"), lambda: build(folder)):
+            with pytest.raises(IndexUnusable, match=message) as error:
+                attempt()
+            assert error.value.hint
+        assert statuses(build(folder, force=True)) == {"shop": "built", "zoo": "built"}
+        with open_index(tmp_path / "index") as index:
+            assert len(index.catalog.tables) == 3
+
+    @pytest.mark.parametrize(
+        "missing", ["", "catalog", "names.npy", "columns.npy", "bm25", "lance/rows.lance"]
+    )
+    def test_missing_files(self, build: Any, folder: Path, tmp_path: Path, missing: str) -> None:
+        build(folder / "zoo.db")
+        generation = next(iter(Layout(tmp_path / "index").generations().values()))
+        path = generation.root / missing
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+        with (
+            pytest.raises(IndexUnusable, match="index") as error,
+            open_index(tmp_path / "index") as index,
+        ):
+            index.rows.search("panda", 5)
+        assert "--force" in error.value.hint
+        if not missing.endswith(".npy") and missing != "bm25":  # those are written anew anyway
+            with pytest.raises(IndexUnusable):
+                build(folder / "shop.db")
+        assert statuses(build(folder / "zoo.db", force=True)) == {"zoo": "built"}
+        with open_index(tmp_path / "index") as index:
+            assert len(index.rows.search("panda", 5)) == 1
+
+    def test_force_keeps_other_sources_where_it_can(
+        self, build: Any, folder: Path, tmp_path: Path, embedder: CountingEmbedder
+    ) -> None:
+        build(folder)
+        embedder.encoded.clear()
+        build(folder / "zoo.db", force=True)
+        assert len(embedder.encoded) > 8  # everything, not only the zoo
+        with open_index(tmp_path / "index") as index:
+            assert {hit.table.source for hit in index.rows.search("Kabul", 9)} == {"shop", "zoo"}
+            files_of = Layout(tmp_path / "index").generation(index.manifest.generation)
+        files_of.catalog("shop").write_text("[")
+        build(folder / "zoo.db", force=True)
+        with open_index(tmp_path / "index") as index:
+            assert [entry.name for entry in index.manifest.sources] == ["zoo"]
+
+    def test_a_folder_of_other_things_is_refused(
+        self, build: Any, folder: Path, tmp_path: Path
+    ) -> None:
+        home = tmp_path / "home"
+        home.mkdir()
+        (home / "thesis.txt").write_text("years of work")
+        for force in (False, True):
+            with pytest.raises(IndexUnusable, match="not an index"):
+                build(folder, directory=home, force=force)
+        (home / "manifest.json").write_text("{}")
+        with pytest.raises(IndexUnusable, match="not the manifest"):
+            build(folder, directory=home, force=True)
+        assert sorted(path.name for path in home.iterdir()) == ["manifest.json", "thesis.txt"]
+
+    def test_another_encoder(self, build: Any, folder: Path, tmp_path: Path) -> None:
+        build(folder)
+        other = HashEmbedder(dim=32)
+        with pytest.raises(EncoderMismatch, match="test:hash-64"):
+            open_index(tmp_path / "index", lambda: other.sha256)
+        change(folder / "zoo.db", "INSERT INTO animal VALUES (3, 'snow leopard')")
+        with pytest.raises(EncoderMismatch) as error:
+            build(folder, embedder=other)
+        assert "--force" in error.value.hint
+        build(folder / "zoo.db", embedder=other, force=True)
+        with open_index(tmp_path / "index", lambda: other.sha256) as index:
+            assert [entry.name for entry in index.manifest.sources] == ["shop", "zoo"]
+            assert index.tables.scores(other.encode(["x"])[0], "x").names.shape == (3,)
+
+    def test_locked(self, build: Any, folder: Path, tmp_path: Path) -> None:
+        build(folder)
+        with writer_lock(Layout(tmp_path / "index").writer_lock):
+            assert statuses(build(folder))["zoo"] == "unchanged"  # nothing to write
+            change(folder / "zoo.db", "INSERT INTO animal VALUES (3, 'snow leopard')")
+            with pytest.raises(IndexLocked, match=str(os.getpid())):
+                build(folder)
+
+    @pytest.mark.parametrize("where", ["sync_tree", "write_atomic", "lance"])
+    def test_full_disk(
+        self,
+        build: Any,
+        folder: Path,
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        where: str,
+    ) -> None:
+        build(folder)
+        with open_index(tmp_path / "index") as index:
+            before = dump(index)
+        change(folder / "zoo.db", "INSERT INTO animal VALUES (3, 'snow leopard')")
+
+        def full(*_: Any, **__: Any) -> None:
+            if where == "lance":
+                raise RuntimeError(
+                    "lance error: LanceError(IO): No space left on device (os error 28)"
+                )
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        if where == "lance":
+            from dbrag.index import fulltext
+
+            monkeypatch.setattr(fulltext.TextWriter, "finish", full)
+        elif where == "sync_tree":
+            monkeypatch.setattr("dbrag.index.run.sync_tree", full)
+        else:
+            monkeypatch.setattr("dbrag.index.manifest.write_atomic", full)
+        with pytest.raises(IndexUnusable, match="the disk is full") as error:
+            build(folder)
+        assert "free some space" in error.value.hint
+        assert len(Layout(tmp_path / "index").generations()) == 1
+        monkeypatch.undo()
+        with open_index(tmp_path / "index") as index:
+            assert dump(index) == before
+
+
+class TestReaders:
+    def test_an_open_index_outlives_the_next_ones(
+        self, build: Any, folder: Path, tmp_path: Path
+    ) -> None:
+        build(folder)
+        layout = Layout(tmp_path / "index")
+        old = open_index(tmp_path / "index")  # nothing of it is loaded yet but the catalog
+        first = contents(layout.generation(old.manifest.generation).root)
+        for i in (3, 4):
+            change(folder / "zoo.db", f"INSERT INTO animal VALUES ({i}, 'snow leopard')")
+            build(folder)
+        # Files shared by hard links must not be written to.
+        assert contents(layout.generation(old.manifest.generation).root) == first
+        assert old.rows.search("snow leopard", 5) == []
+        assert len(old.rows.search("panda", 5)) == 1
+        assert len(layout.generations()) == 2
+        old.close()
+        with open_index(tmp_path / "index") as new:
+            assert len(new.rows.search("snow leopard", 5)) == 2
+            change(folder / "zoo.db", "DELETE FROM animal WHERE id = 4")
+            build(folder)
+            assert len(layout.generations()) == 2
+        change(folder / "zoo.db", "DELETE FROM animal WHERE id = 3")
+        build(folder)
+        assert len(layout.generations()) == 1
+
+    def test_describe(self, build: Any, folder: Path, tmp_path: Path) -> None:
+        build(folder / "zoo.db")
+        sources, skipped = open_sources([str(folder / "shop.db"), str(folder / "zoo.db")])
+        state = describe(tmp_path / "index", sources, skipped)
+        json.dumps(state)
+        assert state["exists"]
+        assert state["encoder"]["name"] == "test:hash-64"
+        lines = {line["name"]: line for line in state["sources"]}
+        assert lines["shop"]["status"] == "not indexed"
+        assert lines["zoo"]["status"] == "indexed"
+        assert (lines["zoo"]["rows"], lines["zoo"]["sampled"]) == (2, ())
+        assert 0 <= lines["zoo"]["age_s"] < 60
