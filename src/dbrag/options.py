@@ -13,12 +13,19 @@
     delimiter = ";"
     decimal = ","
     types = { postcode = "string" }
+
+    [notes."shop.customers"]               # what the user knows of a table
+    description = "people who bought at least once"
+    synonyms = ["clients", "buyers"]
+    preferred = true                       # before similar tables
+    columns = { cust_nm = "full name", st = { synonyms = ["state"] } }
 """
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from types import UnionType
 from typing import Any, TypeVar, get_args, get_type_hints
@@ -74,6 +81,31 @@ class FileOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class ColumnNote:
+    """What the user says of a column: in plain words, and what else it is called."""
+
+    description: str = ""
+    synonyms: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TableNote:
+    """What ``[notes."TABLE"]`` says of a table.
+
+    Attributes:
+        description: what it holds, in plain words.
+        synonyms: other names for it.
+        preferred: among similar tables this one first.
+        columns: column → what it holds; a text alone is its description.
+    """
+
+    description: str = ""
+    synonyms: tuple[str, ...] = ()
+    preferred: bool = False
+    columns: Mapping[str, ColumnNote] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class OpenOptions:
     """Everything that opening sources depends on beside their names.
 
@@ -116,10 +148,101 @@ def read_options(kind: type[T], data: Any, where: str) -> T:
     values = {}
     for key, value in data.items():
         if key not in names:
+            near = difflib.get_close_matches(str(key), names, n=1)
+            hint = f"did you mean {near[0]}? " if near else ""
             known = ", ".join(names)
-            raise UsageError(f"unknown key {key!r} in [{where}]", f"known keys: {known}")
+            raise UsageError(f"unknown key {key!r} in [{where}]", f"{hint}known keys: {known}")
         values[key] = _checked(hints[key], value, f"{key} in [{where}]")
     return kind(**values)
+
+
+MAX_SYNONYMS = 20
+MAX_SYNONYM_CHARS = 60
+
+
+def read_notes(
+    data: Any, where: str = "notes", _names: tuple[str, ...] = ()
+) -> dict[str, TableNote]:
+    """The table ``[notes]``: name of a table → :class:`TableNote`.
+
+    ``[notes.shop.customers]``, without quotes, is the same as ``[notes."shop.customers"]``.
+
+    Raises:
+        UsageError: no table, an unknown key, a value of another type, too many synonyms.
+    """
+    if not isinstance(data, Mapping):
+        raise UsageError(f"{where} must be a table, not {data!r}", 'write [notes."TABLE"]')
+    notes: dict[str, TableNote] = {}
+    for key, value in data.items():
+        names = (*_names, key)
+        here = f'notes."{".".join(names)}"'
+        if not _names and key in _KEYS and not isinstance(value, Mapping):
+            raise UsageError(
+                f"{key!r} in [notes] names no table", f'write [notes."TABLE"], then {key}'
+            )
+        found = (
+            read_notes(value, here, names)
+            if _is_a_part(value)
+            else {".".join(names): _table_note(value, here)}
+        )
+        if twice := notes.keys() & found.keys():
+            raise UsageError(f"[notes] names {min(twice)!r} twice", "write one entry for it")
+        notes |= found
+    return notes
+
+
+_KEYS = tuple(one.name for one in fields(TableNote))
+
+
+def _is_a_part(value: Any) -> bool:
+    """Whether a table of ``[notes]`` holds no note, but tables that do."""
+    return (
+        isinstance(value, Mapping)
+        and bool(value)
+        and all(isinstance(one, Mapping) for one in value.values())
+        and not any(difflib.get_close_matches(key, _KEYS, n=1, cutoff=0.75) for key in value)
+    )
+
+
+def _table_note(value: Any, where: str) -> TableNote:
+    if isinstance(value, TableNote):
+        return value
+    if isinstance(value, str):
+        return TableNote(description=value)
+    columns = value.get("columns", {}) if isinstance(value, Mapping) else {}
+    if not isinstance(columns, Mapping):
+        raise UsageError(f"columns in [{where}] must not be {columns!r}", "it takes a table")
+    rest = value
+    if isinstance(value, Mapping):
+        rest = {key: one for key, one in value.items() if key != "columns"}
+    note = read_options(TableNote, rest, where)
+    read = {name: _column_note(one, f'{where}.columns."{name}"') for name, one in columns.items()}
+    return replace(_few(note, where), columns=read)
+
+
+def _column_note(value: Any, where: str) -> ColumnNote:
+    if isinstance(value, str):
+        return ColumnNote(description=value)
+    return _few(read_options(ColumnNote, value, where), where)
+
+
+Note = TypeVar("Note", TableNote, ColumnNote)
+
+
+def _few(note: Note, where: str) -> Note:
+    if len(note.synonyms) > MAX_SYNONYMS:
+        raise UsageError(
+            f"[{where}] has {len(note.synonyms)} synonyms, at most {MAX_SYNONYMS} are used",
+            "keep those that people ask with; a longer text belongs into description",
+        )
+    for name in note.synonyms:
+        if not name.strip() or len(name) > MAX_SYNONYM_CHARS:
+            raise UsageError(
+                f"a synonym in [{where}] must have 1 to {MAX_SYNONYM_CHARS} characters, "
+                f"not {name[:80]!r}",
+                "a longer text belongs into description",
+            )
+    return note
 
 
 def _checked(hint: Any, value: Any, where: str) -> Any:

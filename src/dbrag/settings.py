@@ -13,7 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from dbrag.errors import UsageError
-from dbrag.options import FileOptions, OpenOptions, SourceOptions, read_options
+from dbrag.options import (
+    FileOptions,
+    OpenOptions,
+    SourceOptions,
+    TableNote,
+    read_notes,
+    read_options,
+)
 
 CONFIG_NAME = "dbrag.toml"
 DEFAULT_MODEL = "local:qwen2.5-coder-1.5b"
@@ -50,6 +57,8 @@ class Settings:
         refresh_s: how old the index of a server whose data (not schema) changed may be.
         source_options: ``[source.NAME]`` of ``dbrag.toml``.
         file_options: ``[files."PATTERN"]`` of ``dbrag.toml``.
+        notes: ``[notes."TABLE"]`` of ``dbrag.toml``: descriptions, synonyms, preferred tables.
+        membership: tables of one database support each other in the ranking.
     """
 
     sources: tuple[str, ...] = ()
@@ -77,8 +86,11 @@ class Settings:
     refresh_s: float = 60.0
     source_options: Mapping[str, SourceOptions] = field(default_factory=dict)
     file_options: Mapping[str, FileOptions] = field(default_factory=dict)
+    notes: Mapping[str, TableNote] = field(default_factory=dict)
+    membership: bool = False
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "notes", read_notes(self.notes))
         names = ("k", "top", "votes", "max_result_rows", "max_result_mb", "profile_rows")
         for name in (*names, "engine_mb", "source_rows"):
             if getattr(self, name) < 1:
@@ -158,6 +170,11 @@ def _from_file(path: Path) -> dict[str, Any]:
     for name, kind in (("source", SourceOptions), ("files", FileOptions)):
         if name in data:
             tables[_TABLES[name]] = _from_table(data.pop(name), name, kind, str(path))
+    if "notes" in data:
+        try:
+            tables["notes"] = read_notes(data.pop("notes"))
+        except UsageError as error:
+            raise UsageError(f"{error.message} (in {path})", error.hint) from error
     values = {name: _checked(name, value, str(path)) for name, value in data.items()} | tables
     folder = path.resolve().parent
     for name in ("index", "cache"):
@@ -209,7 +226,7 @@ def _checked(name: str, value: Any, where: str) -> Any:
     if name in _TABLES.values():
         return value
     if name not in kinds:
-        known = ", ".join(sorted(kinds.keys() - _TABLES.values()))
+        known = ", ".join(sorted(kinds.keys() - _TABLES.values() | _TABLES.keys()))
         raise UsageError(f"unknown setting {name!r} in {where}", f"known settings: {known}")
     kind = "texts" if name in _TEXTS else kinds[name].removesuffix(" | None")
     try:
@@ -248,7 +265,7 @@ def _to_int(value: Any) -> int:
     return int(value)
 
 
-_TABLES = {"source": "source_options", "files": "file_options"}
+_TABLES = {"source": "source_options", "files": "file_options", "notes": "notes"}
 """Tables of ``dbrag.toml`` and their fields."""
 _TEXTS = frozenset({"schemas", "redact"})
 

@@ -41,12 +41,16 @@ class TableRef:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column as declared: ``type`` is the engine's own text, empty when untyped."""
+    """A column as declared: ``type`` is the engine's own text, empty when untyped.
+
+    ``synonyms`` are the user's other names for it (``catalog.notes``).
+    """
 
     name: str
     type: str = ""
     nullable: bool = True
     comment: str = ""
+    synonyms: tuple[str, ...] = ()
 
 
 TableKind = Literal["table", "view", "materialized view", "foreign table"]
@@ -92,7 +96,8 @@ class Table:
     number of rows. ``redacted`` names columns that nobody may read: they are
     not in ``columns``, and ``*`` must not bring them back. ``notes`` tell how a
     data file was read and what was odd in it, for people; ``odd`` are those of them that
-    a reader of its numbers has to know.
+    a reader of its numbers has to know. ``synonyms`` and ``preferred`` (before similar
+    tables) are the user's (``catalog.notes``).
     """
 
     ref: TableRef
@@ -110,6 +115,8 @@ class Table:
     redacted: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     odd: tuple[str, ...] = ()
+    synonyms: tuple[str, ...] = ()
+    preferred: bool = False
 
     def column(self, name: str) -> Column | None:
         """The column of that name, letter case ignored."""

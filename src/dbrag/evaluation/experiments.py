@@ -345,7 +345,7 @@ def _corpus(db: Database, path: Path) -> dict[str, Any]:
     }
 
 
-_READING = ("schemas", "redact", "source_options", "file_options")
+_READING = ("schemas", "redact", "source_options", "file_options", "notes")
 
 
 def _behaviour(settings: Settings, task: str, method: str) -> dict[str, Any]:

@@ -40,7 +40,10 @@ def read_marked(path: Path) -> list[tuple[Table, str]]:
 def _table(data: dict[str, Any]) -> Table:
     return Table(
         ref=TableRef(**data["ref"]),
-        columns=tuple(Column(**column) for column in data["columns"]),
+        # The user's synonyms are never in the file: they come from the notes in force.
+        columns=tuple(
+            Column(c["name"], c["type"], c["nullable"], c["comment"]) for c in data["columns"]
+        ),
         kind=data["kind"],
         primary_key=tuple(data["primary_key"]),
         foreign_keys=tuple(
