@@ -14,9 +14,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from dbrag import freshness, scope
-from dbrag.errors import IndexLocked
 from dbrag.execution.run import run
-from dbrag.index import build, manifest, store
+from dbrag.index import build, store
 from dbrag.reasoning.reasoner import Reasoner
 from dbrag.retrieval import coarse
 from dbrag.retrieval.coverage import SourceVocabulary
@@ -97,15 +96,19 @@ class Database:
         self.settings = settings
         self._chat_model = chat_model
         self._embedder = embedder
-        self._index: store.Index | None = None
         self._vocabulary: SourceVocabulary | None = None
-        self._late: tuple[AnswerWarning, ...] = ()
         self.sources: tuple[Source, ...]
         self.skipped: tuple[SkippedSource, ...]
         specs = settings.sources or scope.indexed_sources(settings)
         opened, skipped = open_sources(specs, settings.open_options())
         self.sources, self.skipped = tuple(opened), tuple(skipped)
         self.index_dir = scope.index_dir(settings, specs)
+        self._open = freshness.OpenIndex(
+            self.index_dir,
+            refresh_s=settings.refresh_s,
+            encoder=lambda: self.embedder(),
+            build=lambda: self.index(),
+        )
 
     # ---- the stages -------------------------------------------------------------
 
@@ -325,39 +328,7 @@ class Database:
 
     def opened_index(self, on_event: Listener | None = None) -> store.Index:
         """The index, built or refreshed first where sources are new or changed."""
-        known = manifest.read_manifest(self.index_dir)
-        if self._index and known and self._index.manifest.generation != known.generation:
-            self._close_index()  # another process has indexed since
-        stale = manifest.stale_sources(known, self.sources, self.skipped)
-        self._late = ()
-        if stale:
-            self._refresh(stale, known, on_event)
-        return self._opened()
-
-    def _refresh(
-        self, stale: freshness.Stale, known: manifest.Manifest | None, on_event: Listener | None
-    ) -> None:
-        """Index what is out of date, unless the old index will do."""
-        usable = known is not None and freshness.usable(stale, known)
-        if known is not None and usable:
-            wait_s = self.settings.refresh_s
-            if freshness.may_wait(stale, known, self.sources, self._opened(), wait_s):
-                reason = f"its data changed less than {wait_s:g} s later (refresh_s)"
-                self._late = freshness.warnings(stale, reason)
-                return
-        if on_event:
-            on_event(freshness.event(stale))
-        try:
-            self.index()
-        except IndexLocked as error:
-            if not usable:
-                raise
-            self._late = freshness.warnings(stale, error.message)
-
-    def _opened(self) -> store.Index:
-        if self._index is None:
-            self._index = store.open_index(self.index_dir, lambda: self.embedder().sha256)
-        return self._index
+        return self._open.current(self.sources, self.skipped, on_event)
 
     def _source_vocabulary(self, index: store.Index) -> SourceVocabulary:
         if self._vocabulary is None:
@@ -391,10 +362,8 @@ class Database:
 
     def _source_warnings(self, index: store.Index | None = None) -> tuple[AnswerWarning, ...]:
         told = scope.source_warnings(self.sources, self.skipped, index, self.settings.redact)
-        return told + self._late
+        return told + self._open.late
 
     def _close_index(self) -> None:
-        if self._index is not None:
-            self._index.close()
-            self._index = None
-            self._vocabulary = None
+        self._open.close()
+        self._vocabulary = None

@@ -7,21 +7,110 @@ indexed anew at every question, and a question need not wait for another process
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from dbrag import scope
+from dbrag.errors import IndexLocked
+from dbrag.index.manifest import read_manifest, stale_sources
+from dbrag.index.store import open_index
 from dbrag.types import AnswerWarning
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from dbrag.index.manifest import Manifest
     from dbrag.index.store import Index
-    from dbrag.sources.base import Source
+    from dbrag.models.base import Embedder
+    from dbrag.sources.base import SkippedSource, Source
     from dbrag.types import Table
 
 Stale = Sequence[tuple[str, str]]
 """(source, reason) pairs of ``manifest.stale_sources``."""
+
+
+class OpenIndex:
+    """The index of some sources, opened once and brought up to date before each use.
+
+    Args:
+        directory: the folder of the index.
+        refresh_s: how old the index of a server under constant writes may be, seconds.
+        encoder: gives the text encoder; what it is is compared when the index is opened.
+        build: indexes what is new or changed.
+
+    Attributes:
+        late: what the last look found out of date and left so.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        refresh_s: float,
+        encoder: Callable[[], Embedder],
+        build: Callable[[], object],
+    ) -> None:
+        self._directory = directory
+        self._refresh_s = refresh_s
+        self._encoder = encoder
+        self._build = build
+        self._index: Index | None = None
+        self.late: tuple[AnswerWarning, ...] = ()
+
+    def current(
+        self,
+        sources: Sequence[Source],
+        skipped: Sequence[SkippedSource],
+        on_event: Callable[[Mapping[str, Any]], None] | None = None,
+    ) -> Index:
+        """The index, built or refreshed first where sources are new or changed.
+
+        Raises:
+            IndexUnusable: it is damaged, or cannot be written.
+            EncoderMismatch: it was built with another encoder.
+        """
+        known = read_manifest(self._directory)
+        if self._index and known and self._index.manifest.generation != known.generation:
+            self.close()  # another process has indexed since
+        stale = stale_sources(known, sources, skipped)
+        self.late = ()
+        if stale:
+            self._refresh(stale, known, sources, on_event)
+        return self._opened()
+
+    def close(self) -> None:
+        """Let go of the index; the next use opens it again."""
+        if self._index is not None:
+            self._index.close()
+            self._index = None
+
+    def _refresh(
+        self,
+        stale: Stale,
+        known: Manifest | None,
+        sources: Sequence[Source],
+        on_event: Callable[[Mapping[str, Any]], None] | None,
+    ) -> None:
+        """Index what is out of date, unless the old index will do."""
+        old = known if usable(stale, known) else None
+        if old is not None and may_wait(stale, old, sources, self._opened(), self._refresh_s):
+            reason = f"its data changed less than {self._refresh_s:g} s later (refresh_s)"
+            self.late = warnings(stale, reason)
+            return
+        if on_event:
+            on_event(event(stale))
+        try:
+            self._build()
+        except IndexLocked as error:
+            if old is None:
+                raise
+            self.late = warnings(stale, error.message)
+
+    def _opened(self) -> Index:
+        if self._index is None:
+            self._index = open_index(self._directory, lambda: self._encoder().sha256)
+        return self._index
 
 
 def event(stale: Stale) -> Mapping[str, Any]:
