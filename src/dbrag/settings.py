@@ -25,6 +25,8 @@ from dbrag.options import (
 CONFIG_NAME = "dbrag.toml"
 DEFAULT_MODEL = "local:qwen2.5-coder-1.5b"
 
+_WORDS = {"rerank": ("auto", "on", "off"), "row_context": ("relevant", "random", "none")}
+
 
 @dataclass(frozen=True, slots=True)
 class Settings:
@@ -59,6 +61,14 @@ class Settings:
         file_options: ``[files."PATTERN"]`` of ``dbrag.toml``.
         notes: ``[notes."TABLE"]`` of ``dbrag.toml``: descriptions, synonyms, preferred tables.
         membership: tables of one database support each other in the ranking.
+        rerank: whether the chat model orders the best tables anew: "on", "off", or "auto"
+            (by model, see ``retrieval.rerank.is_on``).
+        rerank_k: tables shown to the model; None means ``k``, fewer to a small local model.
+        rerank_votes: replies whose orders are fused; more than one are sampled.
+        rerank_tokens: what a reranking prompt may take; None depends on the model.
+        m: tables that the model is asked to name, best first.
+        row_context: rows shown of each table: "relevant" to the question, "random", "none".
+        context_rows: how many.
     """
 
     sources: tuple[str, ...] = ()
@@ -88,14 +98,34 @@ class Settings:
     file_options: Mapping[str, FileOptions] = field(default_factory=dict)
     notes: Mapping[str, TableNote] = field(default_factory=dict)
     membership: bool = False
+    rerank: str = "auto"
+    rerank_k: int | None = None
+    rerank_votes: int = 1
+    rerank_tokens: int | None = None
+    m: int = 5
+    row_context: str = "relevant"
+    context_rows: int = 2
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "notes", read_notes(self.notes))
-        names = ("k", "top", "votes", "max_result_rows", "max_result_mb", "profile_rows")
-        for name in (*names, "engine_mb", "source_rows"):
-            if getattr(self, name) < 1:
-                raise UsageError(f"{name} must be at least 1, not {getattr(self, name)!r}")
-        for name in ("rounds", "max_rows"):
+        names: tuple[str, ...] = (
+            "k",
+            "top",
+            "votes",
+            "max_result_rows",
+            "max_result_mb",
+            "profile_rows",
+        )
+        names += ("engine_mb", "source_rows", "m", "rerank_k", "rerank_votes", "rerank_tokens")
+        for name in names:
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise UsageError(f"{name} must be at least 1, not {value!r}")
+        for name, words in _WORDS.items():
+            if getattr(self, name) not in words:
+                known = ", ".join(f'"{word}"' for word in words)
+                raise UsageError(f"{name} must be one of {known}, not {getattr(self, name)!r}")
+        for name in ("rounds", "max_rows", "context_rows"):
             if getattr(self, name) < 0:
                 raise UsageError(f"{name} must not be negative, not {getattr(self, name)!r}")
         for name in ("timeout_s", "profile_s", "source_s"):

@@ -229,12 +229,14 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """The ranked candidates of a question."""
+    """The ranked candidates; ``rerank`` and ``orders`` tell of a chat model's part in it."""
 
     question: str
     candidates: tuple[Candidate, ...]
     seconds: float
     warnings: tuple[AnswerWarning, ...] = ()
+    rerank: Mapping[str, Any] | None = None
+    orders: Mapping[str, tuple[TableRef, ...]] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON of ``dbrag search``."""
@@ -244,6 +246,7 @@ class SearchResult:
             "candidates": [candidate.to_dict() for candidate in self.candidates],
             "warnings": [warning.to_dict() for warning in self.warnings],
             "seconds": round(self.seconds, 4),
+            "rerank": None if self.rerank is None else dict(self.rerank),
         }
 
 
