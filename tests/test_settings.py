@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from dbrag.errors import UsageError
+from dbrag.options import ColumnNote, TableNote
 from dbrag.settings import Settings, load_settings
 
 
@@ -169,13 +170,90 @@ def test_cache_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (
             '[files."*.csv"]\nskp = true',
             "unknown key 'skp' in [files.\"*.csv\"] (in {})",
-            "known keys: encoding, delimiter, header, decimal, thousands, dates, nulls, types, "
-            "sheets, skip",
+            "did you mean skip? known keys: encoding, delimiter, header, decimal, thousands, "
+            "dates, nulls, types, sheets, skip",
+        ),
+        ("notes = 3", "notes must be a table, not 3 (in {})", 'write [notes."TABLE"]'),
+        (
+            '[notes]\ndescription = "x"',
+            "'description' in [notes] names no table (in {})",
+            'write [notes."TABLE"], then description',
+        ),
+        (
+            '[notes."a"]\nsynonym = ["x"]',
+            "unknown key 'synonym' in [notes.\"a\"] (in {})",
+            "did you mean synonyms? known keys: description, synonyms, preferred, columns",
+        ),
+        (
+            '[notes.a.colums]\nx = "y"',
+            "unknown key 'colums' in [notes.\"a\"] (in {})",
+            "did you mean columns? known keys: description, synonyms, preferred, columns",
+        ),
+        (
+            '[notes."a"]\npreferred = "yes"',
+            "preferred in [notes.\"a\"] must not be 'yes' (in {})",
+            "it takes true or false",
+        ),
+        (
+            '[notes."a".columns]\nx = 3',
+            'notes."a".columns."x" must be a table, not 3 (in {})',
+            'write [notes."a".columns."x"]',
+        ),
+        (
+            '[notes."a".columns.x]\npreferred = true',
+            'unknown key \'preferred\' in [notes."a".columns."x"] (in {})',
+            "known keys: description, synonyms",
+        ),
+        (
+            '[notes."a"]\nsynonyms = [""]',
+            "a synonym in [notes.\"a\"] must have 1 to 60 characters, not '' (in {})",
+            "a longer text belongs into description",
+        ),
+        (
+            f'[notes."a"]\nsynonyms = {["x"] * 21}',
+            '[notes."a"] has 21 synonyms, at most 20 are used (in {})',
+            "keep those that people ask with; a longer text belongs into description",
         ),
     ],
 )
-def test_wrong_tables_of_files(tmp_path: Path, toml: str, message: str, hint: str) -> None:
+def test_wrong_tables(tmp_path: Path, toml: str, message: str, hint: str) -> None:
     with pytest.raises(UsageError) as caught:
         load(tmp_path, toml=toml)
     assert caught.value.message == message.format(tmp_path / "dbrag.toml")
     assert caught.value.hint == hint
+
+
+def test_notes_as_people_write_them(tmp_path: Path) -> None:
+    toml = """
+        [notes."shop.customers"]
+        description = "people who bought at least once"
+        synonyms = ["clients", "buyers"]
+        preferred = true
+        [notes."shop.customers".columns]
+        cust_nm = "full name"
+        [notes."shop.customers".columns.st]
+        synonyms = ["state"]
+        [notes.shop.orders]
+        preferred = true
+        [notes]
+        items = "what was sold"
+    """
+    notes = load(tmp_path, toml=toml).notes
+    assert notes == {
+        "shop.customers": TableNote(
+            "people who bought at least once",
+            ("clients", "buyers"),
+            True,
+            {"cust_nm": ColumnNote("full name"), "st": ColumnNote(synonyms=("state",))},
+        ),
+        "shop.orders": TableNote(preferred=True),
+        "items": TableNote("what was sold"),
+    }
+    assert Settings(notes=notes).notes == notes
+
+
+def test_notes_are_checked_however_they_come() -> None:
+    with pytest.raises(UsageError, match="unknown key"):
+        Settings(notes={"a": {"descriptoin": "x"}})  # type: ignore[dict-item]
+    with pytest.raises(UsageError, match=r"names 'a\.b' twice"):
+        Settings(notes={"a.b": "x", "a": {"b": {"preferred": True}}})  # type: ignore[dict-item]
