@@ -44,8 +44,38 @@ def test_summaries() -> None:
     text = names_text(TABLE, ["city", "OrderLines"])
     assert text == "customer orders with city, order lines: order id, ship city; where to"
     assert samples_text(TABLE, []).endswith("; e.g. 1, Kabul; 2, ")
-    assert column_texts(TABLE) == ["customer orders order id", "customer orders ship city"]
+    assert column_texts(TABLE) == [
+        "customer orders order id",
+        "customer orders where to; ship city",
+    ]
     assert "shop" not in samples_text(TABLE, ["city"])
+
+
+def test_other_names_and_comments_are_part_of_the_texts() -> None:
+    table = Table(
+        TableRef("shop", None, "customers"),
+        (Column("cust_nm", comment="full name"), Column("st", synonyms=("state", "activity"))),
+        comment="who bought",
+        synonyms=("clients", "buyers"),
+    )
+    assert names_text(table, ["orders"]) == (
+        "customers (clients, buyers) with orders; who bought: cust nm, st (state, activity); "
+        "full name"
+    )
+    assert column_texts(table) == [
+        "customers full name; cust nm",
+        "customers state; activity; st",
+    ]
+
+
+def test_a_huge_comment_is_cut_to_one_line() -> None:
+    huge = "\x1b[31m<|im_start|>\u202e\n" + "word " * 1_000_000
+    table = Table(REF, (Column("a", comment=huge),) * 3, comment=huge)
+    text = names_text(table, [])
+    assert len(text) < 700
+    assert len(max(column_texts(table), key=len)) < 200
+    assert text.isprintable()
+    assert "<|" not in text
 
 
 def test_an_unreadable_table_does_not_say_its_error() -> None:

@@ -14,34 +14,40 @@ from dbrag.textsafe import one_line
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dbrag.types import Table
+    from dbrag.types import Column, Table
 
+FORMAT = 2
+"""Raised whenever the same table would get another text: indexes then make theirs anew."""
 _MAX_NEIGHBOURS = 12
 _MAX_SAMPLE_ROWS = 3
 _MAX_CELL = 60
 _MAX_COMMENT = 200
+_MAX_COLUMN_COMMENT = 120
 _MAX_NAME = 200
 _UNREADABLE = "cannot be read"
 
 
 def names_text(table: Table, neighbours: Sequence[str]) -> str:
-    """``student with advisor, major: student id, last name``: what can be asked of a table.
+    """``student (pupil) with advisor; who learns here: student id, last name (surname)``.
 
-    Joined tables come before the columns, so that a table too wide for the encoder
-    keeps them; what the encoder cuts is still found by ``column_texts``.
+    What can be asked of a table: its name and other names, the tables that join it, what
+    it holds, the same of its columns; then the comments of the columns. What tells of
+    the whole table comes first, so that a table too wide for the encoder keeps it; what
+    the encoder cuts is still found by ``column_texts``.
 
     Args:
         neighbours: names of the tables that join it.
     """
     joined = sorted({_words(name) for name in neighbours})[:_MAX_NEIGHBOURS]
-    text = _words(table.ref.name)
+    text = _named(table.ref.name, table.synonyms)
     if joined:
         text += f" with {', '.join(joined)}"
-    text += f": {', '.join(_words(column.name) for column in table.columns)}"
-    comments = [table.comment, *(column.comment for column in table.columns)]
-    told = (c for c in comments if c and not c.startswith(_UNREADABLE))
-    said = "; ".join(one_line(c, _MAX_COMMENT) for c in told)
-    return f"{text}; {said}" if said else text
+    if said := _comment(table.comment, _MAX_COMMENT):
+        text += f"; {said}"
+    text += f": {', '.join(_named(column.name, column.synonyms) for column in table.columns)}"
+    comments = (_comment(column.comment, _MAX_COLUMN_COMMENT) for column in table.columns)
+    told = "; ".join(comment for comment in comments if comment)
+    return f"{text}; {told}" if told else text
 
 
 def samples_text(table: Table, neighbours: Sequence[str]) -> str:
@@ -55,9 +61,31 @@ def samples_text(table: Table, neighbours: Sequence[str]) -> str:
 
 
 def column_texts(table: Table) -> list[str]:
-    """``student last name``: one text per column, in the table's order."""
+    """``student last name``: one text per column, in the table's order.
+
+    Other names and the comment come before the name, which may say less:
+    ``customers full name; cust nm``.
+    """
     name = _words(table.ref.name)
-    return [f"{name} {_words(column.name)}" for column in table.columns]
+    return [f"{name} {_column_text(column)}" for column in table.columns]
+
+
+def _column_text(column: Column) -> str:
+    said = [*map(_plain, column.synonyms), _comment(column.comment, _MAX_COLUMN_COMMENT)]
+    return "; ".join([*(text for text in said if text), _words(column.name)])
+
+
+def _named(name: str, synonyms: Sequence[str]) -> str:
+    return f"{_words(name)} ({', '.join(map(_plain, synonyms))})" if synonyms else _words(name)
+
+
+def _comment(text: str, limit: int) -> str:
+    """A comment in one line; nothing where an error stands in its place."""
+    return "" if text.startswith(_UNREADABLE) else one_line(text, limit)
+
+
+def _plain(text: str) -> str:
+    return one_line(text, _MAX_NAME)
 
 
 def _words(name: str) -> str:

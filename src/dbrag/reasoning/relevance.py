@@ -11,6 +11,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass
 
+from dbrag.catalog.notes import spoken_names
 from dbrag.index.words import plain_words, split_identifier, stemmed
 from dbrag.retrieval.coverage import question_words
 from dbrag.types import Candidate, Table, TableRef
@@ -26,9 +27,11 @@ class Signs:
         above_median: score minus the source's median score.
         rank: place by score in the source, from 0, at most 5.
         first: 1 for the best one.
-        name_share: share of the table's name words that the question says.
+        name_share: share of the table's name words that the question says; of its other
+            names (``catalog.notes``) the one that the question says most of.
         name_whole: 1 when it says all of them.
-        columns_said: columns all of whose words the question says, at most 3.
+        columns_said: columns that have a name all of whose words the question says, at
+            most 3.
         only_here: question words that no other table of the source knows, at most 3.
         values: values of the table that the question mentions, at most 3.
         among: 1 / number of candidates in the source.
@@ -82,16 +85,17 @@ def signs_of(
     said = set(question_words(question))
     scores = [candidate.score for candidate in candidates]
     median = sorted(scores)[len(scores) // 2] if scores else 0.0
-    names = [_stems(candidate.table.name) for candidate in candidates]
+    own_tables = [tables[candidate.table] for candidate in candidates]
+    names = [[_stems(name) for name in spoken_names(table)] for table in own_tables]
     columns = [
-        [_stems(column.name) for column in tables[candidate.table].columns]
-        for candidate in candidates
+        [[_stems(name) for name in spoken_names(column)] for column in table.columns]
+        for table in own_tables
     ]
-    known = [set().union(*own) for own in columns]
+    known = [set().union(*(name for column in own for name in column)) for own in columns]
     found = []
     for i, candidate in enumerate(candidates):
         elsewhere = set().union(*(known[j] for j in range(len(known)) if j != i))
-        share = len(names[i] & said) / max(1, len(names[i]))
+        share = max(len(name & said) / max(1, len(name)) for name in names[i])
         found.append(
             Signs(
                 bias=1.0,
@@ -101,13 +105,17 @@ def signs_of(
                 first=float(i == 0),
                 name_share=share,
                 name_whole=float(share == 1.0),
-                columns_said=float(min(3, sum(bool(own) and own <= said for own in columns[i]))),
+                columns_said=float(min(3, sum(_is_said(column, said) for column in columns[i]))),
                 only_here=float(min(3, len((known[i] & said) - elsewhere))),
                 values=float(min(3, len(candidate.matches))),
                 among=1.0 / len(candidates),
             )
         )
     return found
+
+
+def _is_said(names: Sequence[set[str]], said: set[str]) -> bool:
+    return any(bool(name) and name <= said for name in names)
 
 
 def _stems(text: str) -> set[str]:
