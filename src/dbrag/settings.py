@@ -25,7 +25,11 @@ from dbrag.options import (
 CONFIG_NAME = "dbrag.toml"
 DEFAULT_MODEL = "local:qwen2.5-coder-1.5b"
 
-_WORDS = {"rerank": ("auto", "on", "off"), "row_context": ("relevant", "random", "none")}
+_WORDS = {
+    "rerank": ("auto", "on", "off"),
+    "row_context": ("relevant", "random", "none"),
+    "row_search": ("text", "dense", "both"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +73,8 @@ class Settings:
         m: tables that the model is asked to name, best first.
         row_context: rows shown of each table: "relevant" to the question, "random", "none".
         context_rows: how many.
+        row_search: how rows are found: by "text", by vectors ("dense"), or "both".
+        dense_rows: rows of one table that get a vector at most.
     """
 
     sources: tuple[str, ...] = ()
@@ -105,6 +111,8 @@ class Settings:
     m: int = 5
     row_context: str = "relevant"
     context_rows: int = 2
+    row_search: str = "text"
+    dense_rows: int = 10_000
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "notes", read_notes(self.notes))
@@ -117,6 +125,7 @@ class Settings:
             "profile_rows",
         )
         names += ("engine_mb", "source_rows", "m", "rerank_k", "rerank_votes", "rerank_tokens")
+        names += ("dense_rows",)
         for name in names:
             value = getattr(self, name)
             if value is not None and value < 1:
