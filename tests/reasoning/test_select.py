@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from dbrag.catalog.joins import JoinGraph
 from dbrag.catalog.parts import parts_of
 from dbrag.errors import Unanswerable, UsageError
 from dbrag.reasoning.reasoner import SIMILARITY_FLOOR, check_evidence, plan_votes
-from dbrag.reasoning.relevance import probabilities
+from dbrag.reasoning.relevance import probabilities, signs_of
 from dbrag.reasoning.select import select
 from dbrag.retrieval.coverage import SourceVocabulary
 from dbrag.types import Candidate, Catalog, Column, ForeignKey, Table, TableRef, ValueMatch
@@ -188,3 +190,61 @@ def test_tables_of_another_part_are_not_mixed_in() -> None:
     )
     assert selection.source == "server"
     assert {ref.schema for ref in selection.tables} == {"a"}
+
+
+ORDERS = table("shop", "orders", "order_id", "day", "total")
+BACKUP = table("shop", "orders_backup", "order_id", "day", "total", "saved_at")
+PAYMENTS = table("shop", "payments", "payment_id", "amount")
+
+
+def shop_tables(
+    question: str, *, prefer: bool, backup: float = 2.0, home: str = "shop"
+) -> tuple[str, ...]:
+    """Names of the selected tables; the backup scores a little better than the orders."""
+    copy = replace(BACKUP, ref=replace(BACKUP.ref, source=home))
+    tables = (replace(ORDERS, preferred=prefer), copy, PAYMENTS)
+    found = candidates((copy, backup), (ORDERS, 1.9), (PAYMENTS, -1.0))
+    coverage = dict.fromkeys(("shop", home), 0.5)
+    selection = select(question, found, Catalog(tables), JoinGraph([]), coverage)
+    return tuple(str(ref) for ref in selection.tables)
+
+
+def test_a_preferred_table_goes_before_its_copy() -> None:
+    question = "What is the total of all orders by day?"
+    assert "shop.orders_backup" in shop_tables(question, prefer=False)
+    assert shop_tables(question, prefer=True) == ("shop.orders",)
+
+
+def test_a_copy_that_the_question_names_is_taken() -> None:
+    question = "What is the total of the orders in the backup by day?"
+    assert shop_tables(question, prefer=True) == shop_tables(question, prefer=False)
+
+
+def test_a_preferred_table_decides_between_sources_that_nearly_tie() -> None:
+    question = "What is the total of all orders by day?"
+    assert shop_tables(question, prefer=False, home="old") == ("old.orders_backup",)
+    assert shop_tables(question, prefer=True, home="old") == ("shop.orders",)
+    far = shop_tables(question, prefer=True, home="old", backup=2.6)
+    assert far == ("old.orders_backup",)
+
+
+def test_a_preferred_table_is_no_more_needed_than_others() -> None:
+    question = "How many payments are there?"
+    found = candidates((PAYMENTS, 2.0), (ORDERS, 0.1))
+    tables = (replace(ORDERS, preferred=True), PAYMENTS)
+    selection = select(question, found, Catalog(tables), JoinGraph([]), {"shop": 0.5})
+    assert [ref.name for ref in selection.tables] == ["payments"]
+
+
+def test_synonyms_are_names_to_selection() -> None:
+    clients = replace(table("shop", "cst", "nm"), synonyms=("clients",))
+    named = replace(clients, columns=(Column("nm", synonyms=("full name",)),))
+    found = candidates((clients, 2.0), (PAYMENTS, 1.9))
+    question = "the full name of all clients"
+    before, after = (
+        signs_of(question, found, {t.ref: t for t in (own, PAYMENTS)})[0]
+        for own in (replace(clients, synonyms=()), named)
+    )
+    assert (before.name_whole, before.columns_said, before.only_here) == (0, 0, 0)
+    assert (after.name_whole, after.columns_said) == (1, 1)
+    assert after.only_here > 0

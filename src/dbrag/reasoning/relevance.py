@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass
 
 from dbrag.catalog.notes import spoken_names
-from dbrag.index.words import plain_words, split_identifier, stemmed
+from dbrag.index.words import STOP_WORDS, plain_words, split_identifier, stemmed
 from dbrag.retrieval.coverage import question_words
-from dbrag.types import Candidate, Table, TableRef
+from dbrag.types import Candidate, Column, Table, TableRef
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +86,8 @@ def signs_of(
     scores = [candidate.score for candidate in candidates]
     median = sorted(scores)[len(scores) // 2] if scores else 0.0
     own_tables = [tables[candidate.table] for candidate in candidates]
-    names = [[_stems(name) for name in spoken_names(table)] for table in own_tables]
-    columns = [
-        [[_stems(name) for name in spoken_names(column)] for column in table.columns]
-        for table in own_tables
-    ]
+    names = [_names(table) for table in own_tables]
+    columns = [[_names(column) for column in table.columns] for table in own_tables]
     known = [set().union(*(name for column in own for name in column)) for own in columns]
     found = []
     for i, candidate in enumerate(candidates):
@@ -112,6 +109,15 @@ def signs_of(
             )
         )
     return found
+
+
+def _names(named: Table | Column) -> list[set[str]]:
+    """The words of each name; other names are prose: "date of birth" is said by two words."""
+    own, *others = spoken_names(named)
+    prose = [
+        " ".join(word for word in plain_words(name) if word not in STOP_WORDS) for name in others
+    ]
+    return [_stems(own), *(words for text in prose if (words := _stems(text)))]
 
 
 def _is_said(names: Sequence[set[str]], said: set[str]) -> bool:

@@ -8,11 +8,12 @@ a plausible reading of its own, serve the later votes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from dbrag.catalog.joins import JoinGraph
 from dbrag.errors import UsageError
+from dbrag.reasoning.preference import before_copies
 from dbrag.reasoning.relevance import probabilities
 from dbrag.types import Candidate, Catalog, TableRef
 
@@ -23,11 +24,13 @@ class SelectWeights:
 
     ``coverage`` and ``values`` were fitted on Spider's training questions with
     ``bench/selection_weights.py``, which also shows what other thresholds than
-    ``needed`` would give; ``close`` and ``most`` were set by hand.
+    ``needed`` would give; ``preferred``, ``close`` and ``most`` were set by hand.
 
     Attributes:
         coverage: weight of the share of the question that a source's names know.
         values: added when the question mentions a value of the source.
+        preferred: added to a source whose best table the user prefers: enough to decide
+            between copies, less than what tells sources apart otherwise.
         needed: a table is taken from this probability on.
         close: a source this near to the best one (in units of score) is named in a warning.
         most: tables taken at most, connecting ones included.
@@ -35,6 +38,7 @@ class SelectWeights:
 
     coverage: float = 5.8
     values: float = 2.7
+    preferred: float = 0.5
     needed: float = 0.3
     close: float = 0.7
     most: int = 5
@@ -85,10 +89,15 @@ def select(
             )
         return Selection(only[0].source, tuple(only), (), ())
     homes = [_home(candidate.table, parts) for candidate in candidates]
-    strengths = source_strengths(candidates, homes, coverage, weights)
+    preferred = {c.table for c in candidates if catalog.by_ref[c.table].preferred}
+    strengths = source_strengths(candidates, homes, coverage, weights, preferred)
     home = max(strengths, key=lambda name: strengths[name])
     own = [c for c, place in zip(candidates, homes, strict=True) if place == home]
-    chances = probabilities(question, own, catalog.by_ref)
+    chances = before_copies(
+        question,
+        probabilities(question, own, catalog.by_ref),
+        [catalog.by_ref[candidate.table] for candidate in own],
+    )
     ranked = sorted(zip(chances, own, strict=True), key=lambda pair: (-pair[0], -pair[1].score))
 
     def taken(threshold: float) -> tuple[TableRef, ...]:
@@ -113,20 +122,23 @@ def source_strengths(
     homes: Sequence[str],
     coverage: Mapping[str, float],
     weights: SelectWeights = DEFAULT,
+    preferred: Collection[TableRef] = (),
 ) -> dict[str, float]:
     """Home of a candidate (source or part) → its best table's score + weighted coverage +
-    bonus for mentioned values."""
-    best: dict[str, float] = {}
+    bonuses for mentioned values and for a best table that the user prefers."""
+    best: dict[str, Candidate] = {}
     mentioned: set[str] = set()
     for candidate, source in zip(candidates, homes, strict=True):
-        best[source] = max(candidate.score, best.get(source, candidate.score))
+        if source not in best or candidate.score > best[source].score:
+            best[source] = candidate
         if candidate.matches:
             mentioned.add(source)
     return {
-        source: score
+        source: first.score
         + weights.coverage * coverage.get(source, 0.0)
         + weights.values * (source in mentioned)
-        for source, score in best.items()
+        + weights.preferred * (first.table in preferred)
+        for source, first in best.items()
     }
 
 
