@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections import deque
+import heapq
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import count, pairwise
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -15,13 +15,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class JoinEdge:
-    """``left.left_columns[i] = right.right_columns[i]``; ``left`` holds the foreign key."""
+    """``left.left_columns[i] = right.right_columns[i]``; ``left`` holds the foreign key.
+
+    ``confidence`` is the estimated probability of an inferred edge, 0..1, and 1 for one
+    that is declared, by the database or the user; ``evidence`` tells people why.
+    """
 
     left: TableRef
     left_columns: tuple[str, ...]
     right: TableRef
     right_columns: tuple[str, ...]
     declared: bool = True
+    confidence: float = 1.0
+    evidence: str = ""
+
+    def __str__(self) -> str:
+        """``shop.orders.customer_id = shop.customers.id``."""
+        pairs = zip(self.left_columns, self.right_columns, strict=True)
+        return " and ".join(f"{self.left}.{a} = {self.right}.{b}" for a, b in pairs)
 
 
 class JoinGraph:
@@ -52,7 +63,7 @@ class JoinGraph:
 
     @property
     def edges(self) -> tuple[JoinEdge, ...]:
-        """All edges, declared ones before others of the same tables."""
+        """All edges, declared ones first, then the most confident."""
         return self._edges
 
     def neighbours(self, ref: TableRef) -> frozenset[TableRef]:
@@ -68,12 +79,17 @@ class JoinGraph:
 
         Shortest-path heuristic for Steiner trees (Takahashi and Matsuyama, 1980): the tree
         starts at one table and takes in the nearest missing one along a shortest path; at
-        most twice the fewest edges. Every start is tried. Tables that no path reaches stay
-        apart: then the result is a forest.
+        most twice the least length. Every start is tried. An edge is as long as two minus
+        its confidence, so that declared ones are preferred. Tables that no path reaches
+        stay apart: then the result is a forest.
         """
         wanted = sorted(set(refs), key=str)
         trees = [self._tree(start, wanted) for start in wanted]
-        return min(trees, key=lambda edges: (len(edges), [_order(e) for e in edges]), default=())
+        return min(
+            trees,
+            key=lambda edges: (sum(map(_length, edges)), [_order(e) for e in edges]),
+            default=(),
+        )
 
     def _tree(self, start: TableRef, wanted: list[TableRef]) -> tuple[JoinEdge, ...]:
         reached = {start}
@@ -92,17 +108,28 @@ class JoinGraph:
 
     def _route(self, reached: set[TableRef], missing: set[TableRef]) -> list[TableRef]:
         """A shortest path from ``reached`` to one of ``missing``, empty if there is none."""
-        before: dict[TableRef, TableRef | None] = dict.fromkeys(sorted(reached, key=str))
-        queue = deque(before)
+        before: dict[TableRef, TableRef | None] = {}
+        turn = count()  # of equal lengths the one found first
+        queue: list[tuple[int, int, TableRef, TableRef | None]] = [
+            (0, next(turn), place, None) for place in sorted(reached, key=str)
+        ]
         while queue:
-            place = queue.popleft()
+            length, _, place, origin = heapq.heappop(queue)
+            if place in before:
+                continue
+            before[place] = origin
             if place in missing:
                 return _back(place, before)
             for other in sorted(self.neighbours(place), key=str):
                 if other not in before:
-                    before[other] = place
-                    queue.append(other)
+                    step = _length(self.between(place, other)[0])
+                    heapq.heappush(queue, (length + step, next(turn), other, place))
         return []
+
+
+def _length(edge: JoinEdge) -> int:
+    """In thousandths, so that sums are exact."""
+    return 2_000 - round(1_000 * edge.confidence)
 
 
 def _back(place: TableRef, before: Mapping[TableRef, TableRef | None]) -> list[TableRef]:
@@ -115,6 +142,7 @@ def _back(place: TableRef, before: Mapping[TableRef, TableRef | None]) -> list[T
 def _order(edge: JoinEdge) -> tuple[object, ...]:
     return (
         not edge.declared,
+        -edge.confidence,
         str(edge.left),
         str(edge.right),
         edge.left_columns,

@@ -7,15 +7,27 @@ server with many schemas often holds many databases in that sense; foreign keys 
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from dbrag.types import Table, TableRef
+    from dbrag.types import ForeignKey, TableRef
 
 
-def parts_of(tables: Iterable[Table]) -> Mapping[TableRef, str]:
+class HasKeys(Protocol):
+    """A table, or what is known of one."""
+
+    @property
+    def ref(self) -> TableRef:
+        """Its identity."""
+
+    @property
+    def foreign_keys(self) -> tuple[ForeignKey, ...]:
+        """Its declared keys."""
+
+
+def parts_of(tables: Iterable[HasKeys]) -> Mapping[TableRef, str]:
     """Table → name of the part it belongs to: its source, or ``source.schema``.
 
     Schemas joined by foreign keys are one part, named by the first of them. Schemas
@@ -49,7 +61,7 @@ def _place(ref: TableRef) -> tuple[str, str | None]:
     return ref.source, ref.schema
 
 
-def _several(tables: Iterable[Table]) -> set[str]:
+def _several(tables: Iterable[HasKeys]) -> set[str]:
     """Sources of more than one schema."""
     counts = Counter(source for source, _ in {_place(table.ref) for table in tables})
     return {source for source, count in counts.items() if count > 1}
