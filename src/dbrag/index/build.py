@@ -13,6 +13,7 @@ from dbrag.errors import IndexUnusable, UsageError
 from dbrag.index.cleanup import tidy
 from dbrag.index.encoder import EncoderInUse
 from dbrag.index.files import translated, tree_bytes
+from dbrag.index.inputs import TextInputs
 from dbrag.index.layout import Layout
 from dbrag.index.locks import writer_lock
 from dbrag.index.manifest import read_manifest
@@ -62,8 +63,9 @@ def build_index(
         UsageError: two sources of one name.
     """
     started = time.perf_counter()
+    inputs = TextInputs.of(settings)
     manifest = _read(directory, force)
-    plan = make_plan(manifest, sources, skipped, force=force)
+    plan = make_plan(manifest, sources, skipped, force=force, inputs=inputs)
     lines: Mapping[str, SourceReport] = {}
     if plan.changes(manifest):
         with translated(directory, "write"):
@@ -71,13 +73,14 @@ def build_index(
             with writer_lock(Layout(directory).writer_lock):
                 # Another process may have indexed between the first look and the lock.
                 manifest = _read(directory, force)
-                plan = make_plan(manifest, sources, skipped, force=force)
+                plan = make_plan(manifest, sources, skipped, force=force, inputs=inputs)
                 run = Run(
                     Layout(directory),
                     manifest,
                     plan,
                     encoder=EncoderInUse(embedder, manifest.encoder if manifest else None, force),
                     settings=settings,
+                    inputs=inputs,
                     reporter=Reporter(progress),
                     force=force,
                 )
@@ -90,6 +93,20 @@ def build_index(
         peak_mb=_peak_mb(),
         bytes=tree_bytes(directory),
     )
+
+
+def remake_texts(
+    directory: Path, *, embedder: Embedder | Callable[[], Embedder], settings: Settings
+) -> None:
+    """Make the texts of the index anew where the user's notes changed; no source is read.
+
+    Args:
+        embedder: loaded only if a text is new.
+
+    Raises:
+        IndexLocked, EncoderMismatch, IndexUnusable: as :func:`build_index`.
+    """
+    build_index(directory, (), embedder=embedder, settings=settings)
 
 
 def drop_source(directory: Path, name: str) -> None:
@@ -109,6 +126,8 @@ def drop_source(directory: Path, name: str) -> None:
         if manifest is None or not leaving:
             known = ", ".join(entry.name for entry in entries[:20]) or "none"
             raise UsageError(f"the index has no source {name!r}", f"it holds: {known}")
+        with translated(directory, "read"):
+            inputs = TextInputs.read(layout.generation(manifest.generation))
         staying = tuple(entry for entry in entries if entry.name != name)
         Run(
             layout,
@@ -116,6 +135,7 @@ def drop_source(directory: Path, name: str) -> None:
             Plan(build=(), unchanged=(), others=staying, dropped=leaving),
             encoder=EncoderInUse(None, manifest.encoder, force=False),
             settings=None,
+            inputs=inputs,
             reporter=Reporter(None),
         ).execute()
 

@@ -6,13 +6,13 @@ import errno
 import os
 import shutil
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dbrag.errors import DbragError, IndexUnusable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 REBUILD = "dbrag index --force builds it anew"
 
@@ -77,6 +77,22 @@ def link(source: Path, target: Path) -> None:
         if error.errno in (errno.ENOENT, errno.ENOSPC):
             raise
         shutil.copyfile(source, target)
+
+
+def link_tree(source: Path, target: Path) -> None:
+    """Every file below ``source`` as a hard link (or copy) below ``target``, which must not exist.
+
+    Only for files that nobody changes any more.
+    """
+    for folder, _, names in os.walk(source, onerror=_fail):
+        place = target / os.path.relpath(folder, source)
+        place.mkdir()
+        for name in sorted(names):
+            link(Path(folder) / name, place / name)
+
+
+def _fail(error: OSError) -> None:
+    raise error
 
 
 def tree_bytes(root: Path) -> int:

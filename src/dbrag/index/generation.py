@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from dbrag.catalog.joins import JoinGraph
 from dbrag.index.catalogs import read_catalog, write_catalog
-from dbrag.index.files import link, translated
+from dbrag.index.files import link, link_tree, translated
 from dbrag.index.fulltext import TextWriter, of_tables, open_texts
 from dbrag.index.rows import ROWS, row_texts
 from dbrag.index.summaries import column_texts, names_text, samples_text
@@ -16,6 +17,7 @@ from dbrag.index.values import VALUES, column_values
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
+    from dbrag.index.inputs import TextInputs
     from dbrag.index.layout import Generation
     from dbrag.models.base import Embedder
     from dbrag.types import Table, TableRef
@@ -29,19 +31,26 @@ class NextGeneration:
     Args:
         files: the new folder; must not exist.
         previous: the generation to take from; None starts empty.
+        inputs: what texts depend on besides the sources.
     """
 
-    def __init__(self, files: Generation, previous: Generation | None) -> None:
+    def __init__(self, files: Generation, previous: Generation | None, inputs: TextInputs) -> None:
         self.files = files
         self._previous = previous
+        self._inputs = inputs
         self._sources: list[str] = []
         self._taken: dict[str, list[str]] = {}
         with translated(files.root.parent, "write"):
             files.catalogs.mkdir(parents=True)
-            files.lance.mkdir()
             files.reader_lock.touch()
-            self._rows = TextWriter(files, previous, ROWS, stem=True)
-            self._values = TextWriter(files, previous, VALUES, stem=False)
+
+    @cached_property
+    def _rows(self) -> TextWriter:
+        return TextWriter(self.files, self._previous, ROWS, stem=True)
+
+    @cached_property
+    def _values(self) -> TextWriter:
+        return TextWriter(self.files, self._previous, VALUES, stem=False)
 
     def add_table(self, table: Table, rows: Sequence[Sequence[Any]]) -> None:
         """Make the rows and values of a table searchable."""
@@ -80,12 +89,24 @@ class NextGeneration:
             The versions of rows and values.
         """
         with translated(self.files.root.parent, "write"):
-            if self._previous is not None:
-                for source in kept:
-                    link(self._previous.catalog(source), self.files.catalog(source))
-                    self._sources.append(source)
+            self._keep(kept)
             tables = [one for source in sorted(self._taken) for one in self._taken[source]]
             return self._rows.finish(kept, tables), self._values.finish(kept, tables)
+
+    def link_texts(self, kept: Collection[str]) -> None:
+        """Take over all sources; rows and values stay as they are, down to the files."""
+        with translated(self.files.root.parent, "write"):
+            self._keep(kept)
+            if self._previous is not None:
+                link_tree(self._previous.lance, self.files.lance)
+
+    def _keep(self, kept: Collection[str]) -> None:
+        """Take over the catalogs of sources that stay."""
+        if self._previous is None:
+            return
+        for source in kept:
+            link(self._previous.catalog(source), self.files.catalog(source))
+            self._sources.append(source)
 
     def write_tables(
         self, embedder: Callable[[], Embedder], on_encoded: Callable[[int, int], None], reuse: bool
@@ -101,6 +122,8 @@ class NextGeneration:
             for source in sorted(self._sources)
             for table in read_catalog(self.files.catalog(source))
         ]
+        with translated(self.files.root.parent, "write"):
+            tables = self._inputs.apply(self.files, tables)
         joins = JoinGraph.from_tables(tables)
         near = [[ref.name for ref in joins.neighbours(table.ref)] for table in tables]
         write_tables(

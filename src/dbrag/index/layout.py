@@ -14,6 +14,7 @@
         *.hash.npy         uint8 [rows of the matrix, 16]: hash of each row's text
         column_ids.npy     int32 [n_columns]: row of columns.npy, tables one after another
         column_starts.npy  int64 [n_tables + 1]: where a table's columns start in column_ids
+        notes.json         the user's notes that the texts were made with, if any
         bm25/              sparse BM25 matrix over the same tables
         lance/             rows.lance and values.lance: full text over cells
 
@@ -113,6 +114,11 @@ class Generation:
     def column_starts(self) -> Path:
         """Where the columns of each table start in ``column_ids``."""
         return self.root / "column_starts.npy"
+
+    @property
+    def notes(self) -> Path:
+        """The user's notes, by table; only where there are any."""
+        return self.root / "notes.json"
 
     @property
     def bm25(self) -> Path:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import MISSING, asdict, dataclass, fields, replace
+from dataclasses import MISSING, asdict, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from dbrag.errors import IndexUnusable, SourceError
@@ -11,7 +11,7 @@ from dbrag.index.files import REBUILD, write_atomic
 from dbrag.index.layout import FORMAT, FORMAT_VERSION, READABLE_VERSIONS, Layout
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from dbrag.sources.base import SkippedSource, Source
@@ -70,7 +70,8 @@ class Manifest:
     """What ``manifest.json`` says; sources are ordered by name.
 
     ``encoder`` is None as long as there is no table. ``rows`` and ``values`` are the
-    versions of the LanceDB tables.
+    versions of the LanceDB tables. ``texts`` holds digests of what texts and joins depend
+    on besides the sources (``inputs``).
     """
 
     generation: int
@@ -80,6 +81,7 @@ class Manifest:
     values_version: int
     sources: tuple[SourceEntry, ...]
     failed: tuple[FailedSource, ...] = ()
+    texts: Mapping[str, str] = field(default_factory=dict)
 
     def source(self, name: str) -> SourceEntry | None:
         """The entry of that name."""
@@ -195,9 +197,9 @@ def _manifest(data: dict[str, Any]) -> Manifest:
     def build(kind: type[Any], values: dict[str, Any]) -> Any:
         return kind(
             **{
-                field.name: tuple(v) if isinstance(v := values[field.name], list) else v
-                for field in fields(kind)
-                if field.name in values or field.default is MISSING
+                one.name: tuple(v) if isinstance(v := values[one.name], list) else v
+                for one in fields(kind)
+                if one.name in values or one.default is one.default_factory is MISSING
             }
         )
 

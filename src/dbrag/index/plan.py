@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dbrag.errors import UsageError
+from dbrag.index.inputs import changed_inputs
 from dbrag.index.manifest import SourceEntry, gone, stamp_of, still_valid
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from dbrag.index.inputs import TextInputs
     from dbrag.index.manifest import Manifest
     from dbrag.sources.base import SkippedSource, Source
 
@@ -25,12 +27,14 @@ class Plan:
         unchanged: entries of given sources that stay, their marks brought up to date.
         others: entries that stay because the run is not about them (or cannot read them).
         dropped: entries that go.
+        retext: texts are made anew, because what they depend on besides the sources changed.
     """
 
     build: tuple[tuple[Source, str], ...]
     unchanged: tuple[SourceEntry, ...]
     others: tuple[SourceEntry, ...]
     dropped: tuple[SourceEntry, ...]
+    retext: bool = False
 
     @property
     def kept(self) -> tuple[SourceEntry, ...]:
@@ -39,7 +43,7 @@ class Plan:
 
     def changes(self, manifest: Manifest | None) -> bool:
         """Whether carrying it out would change the index in any way."""
-        if manifest is None or self.build or self.dropped:
+        if manifest is None or self.build or self.dropped or self.retext:
             return True
         return any(entry != manifest.source(entry.name) for entry in self.unchanged)
 
@@ -50,8 +54,12 @@ def make_plan(
     skipped: Sequence[SkippedSource],
     *,
     force: bool,
+    inputs: TextInputs,
 ) -> Plan:
     """Compare sources and manifest; unchanged sources are not opened.
+
+    Args:
+        inputs: what texts depend on besides the sources.
 
     Raises:
         UsageError: two sources of one name.
@@ -79,7 +87,8 @@ def make_plan(
     dropped = gone(entries.values(), sources, skipped)
     leaving = {entry.name for entry in dropped}
     others = [e for e in entries.values() if e.name not in seen and e.name not in leaving]
-    return Plan(tuple(build), tuple(unchanged), tuple(others), tuple(dropped))
+    retext = manifest is not None and bool(changed_inputs(manifest.texts, inputs.marks))
+    return Plan(tuple(build), tuple(unchanged), tuple(others), tuple(dropped), retext)
 
 
 def _check_same_place(entry: SourceEntry, source: Source) -> None:

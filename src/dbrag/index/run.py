@@ -21,6 +21,7 @@ from dbrag.types import SourceReport
 
 if TYPE_CHECKING:
     from dbrag.index.encoder import EncoderInUse
+    from dbrag.index.inputs import TextInputs
     from dbrag.index.layout import Generation, Layout
     from dbrag.index.plan import Plan
     from dbrag.index.progress import Reporter
@@ -39,6 +40,7 @@ class Run:
     Attributes:
         manifest: the one in force, None for a new or damaged index.
         settings: budgets for reading; None where the plan reads nothing.
+        inputs: what texts depend on besides the sources.
         force: encode everything anew, and take nothing over from a damaged generation.
         failed: sources of the plan that could not be read, for the manifest.
         errors: why they could not.
@@ -49,6 +51,7 @@ class Run:
     plan: Plan
     encoder: EncoderInUse
     settings: Settings | None
+    inputs: TextInputs
     reporter: Reporter
     force: bool = False
     failed: list[FailedSource] = field(default_factory=list)
@@ -58,7 +61,8 @@ class Run:
         """Do it; one report line for every source that was to be built."""
         remove_leftovers(self.layout)
         try:
-            if self.manifest is None or self.plan.build or self.plan.dropped:
+            plan = self.plan
+            if self.manifest is None or plan.build or plan.dropped or plan.retext:
                 lines = self._build()
             else:
                 # Only marks have changed.
@@ -74,10 +78,11 @@ class Run:
             self.encoder.load()
         number = 1 + max(self.layout.generations(), default=0)
         previous = self._previous()
-        new = NextGeneration(self.layout.generation(number), previous)
+        new = NextGeneration(self.layout.generation(number), previous, self.inputs)
         entries, lines = self._read_sources(new)
         self._check_any_usable(entries)
-        if not entries and not self.plan.dropped and self.manifest is not None:
+        changes = entries or self.plan.dropped or self.plan.retext
+        if not changes and self.manifest is not None:
             kept = replace(self.manifest, sources=self._entries({}), failed=self._failed(lines))
             self._switch(kept)
             return lines
@@ -94,9 +99,12 @@ class Run:
         """Complete the new generation and switch to it."""
         everything = self._entries(entries)
         self.reporter.tell("text", 0, 1)
-        rows_version, values_version = new.finish_texts(
-            [e.name for e in everything if e.name not in entries]
-        )
+        kept = [e.name for e in everything if e.name not in entries]
+        if self.manifest is not None and not self.plan.build and not self.plan.dropped:
+            new.link_texts(kept)
+            versions = self.manifest.rows_version, self.manifest.values_version
+        else:
+            versions = new.finish_texts(kept)
         self.reporter.tell("text", 1, 1)
         new.write_tables(
             self.encoder.load,
@@ -110,10 +118,11 @@ class Run:
                 generation=number,
                 created=now(),
                 encoder=self.encoder.identity(),
-                rows_version=rows_version,
-                values_version=values_version,
+                rows_version=versions[0],
+                values_version=versions[1],
                 sources=everything,
                 failed=self._failed(lines),
+                texts=self.inputs.marks,
             )
         )
         self.reporter.tell("switch", 1, 1)

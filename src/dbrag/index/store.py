@@ -14,6 +14,7 @@ from dbrag.index.catalogs import read_catalog
 from dbrag.index.encoder import check_encoder
 from dbrag.index.files import REBUILD, translated, tree_bytes
 from dbrag.index.fulltext import TextTable
+from dbrag.index.inputs import read_notes_in_force
 from dbrag.index.layout import Layout, table_id
 from dbrag.index.locks import ReaderLock
 from dbrag.index.manifest import read_manifest, stale_sources
@@ -47,9 +48,10 @@ class Index:
         self.manifest = manifest
         self._lock = lock
         files = Layout(directory).generation(manifest.generation)
+        self.notes = read_notes_in_force(files)
         self.catalog = Catalog(
             tuple(
-                table
+                self.notes.apply(table)
                 for entry in manifest.sources
                 for table in read_catalog(files.catalog(entry.name))
             )
