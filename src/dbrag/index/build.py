@@ -16,11 +16,11 @@ from dbrag.index.files import translated, tree_bytes
 from dbrag.index.inputs import TextInputs
 from dbrag.index.layout import Layout
 from dbrag.index.locks import writer_lock
-from dbrag.index.manifest import read_manifest
+from dbrag.index.manifest import read_manifest, rows_due
 from dbrag.index.plan import Plan, make_plan
 from dbrag.index.progress import Progress, Reporter
 from dbrag.index.run import Run, line
-from dbrag.types import IndexReport, SourceReport
+from dbrag.types import AnswerWarning, IndexReport, SourceReport
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -67,7 +67,7 @@ def build_index(
     manifest = _read(directory, force)
     plan = make_plan(manifest, sources, skipped, force=force, inputs=inputs)
     lines: Mapping[str, SourceReport] = {}
-    if plan.changes(manifest):
+    if plan.changes(manifest) or rows_due(manifest, settings):
         with translated(directory, "write"):
             _prepare(directory)
             with writer_lock(Layout(directory).writer_lock):
@@ -92,6 +92,7 @@ def build_index(
         seconds=time.perf_counter() - started,
         peak_mb=_peak_mb(),
         bytes=tree_bytes(directory),
+        warnings=_cut(directory),
     )
 
 
@@ -138,6 +139,21 @@ def drop_source(directory: Path, name: str) -> None:
             inputs=inputs,
             reporter=Reporter(None),
         ).execute()
+
+
+def _cut(directory: Path) -> tuple[AnswerWarning, ...]:
+    """Tables of which not all rows have vectors."""
+    manifest = read_manifest(directory)
+    if manifest is None:
+        return ()
+    return tuple(
+        AnswerWarning(
+            "rows_cut",
+            f"{name} has more distinct rows than the {manifest.row_vectors:,} that got vectors "
+            "(dense_rows); the others are found by their words only",
+        )
+        for name in manifest.rows_cut
+    )
 
 
 def _read(directory: Path, force: bool) -> Manifest | None:

@@ -12,7 +12,7 @@ from dbrag.index.layout import source_id, table_id
 from dbrag.index.words import WORD, telling
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Iterator, Sequence
     from pathlib import Path
 
     from dbrag.index.layout import Generation
@@ -82,6 +82,23 @@ class TextTable:
         for table, score in zip(found["table_id"], found["_score"], strict=True):
             best[table] = max(score, best.get(table, 0.0))
         return best
+
+    def take(self, row_ids: Sequence[int]) -> list[TextHit]:
+        """The texts with these ids of LanceDB, in their order, with score 0.
+
+        Raises:
+            IndexUnusable: the index is damaged.
+        """
+        if not row_ids:
+            return []
+        columns = ["table_id", "extra", "text"]
+        with translated(self._generation.root.parent, "search"):
+            found = self._open().take_row_ids(list(row_ids)).select(columns).with_row_id()
+            rows = {row["_rowid"]: row for row in found.to_arrow().to_pylist()}
+            return [
+                TextHit(rows[one]["table_id"], 0.0, rows[one]["text"], rows[one]["extra"])
+                for one in row_ids
+            ]
 
     def _matching(self, words: str) -> Any:
         from lancedb.query import MatchQuery
@@ -241,6 +258,13 @@ def _schema() -> Any:
 def open_texts(generation: Generation, name: str) -> Any:
     """The LanceDB table ``name`` of a generation."""
     return _connect(generation.lance).open_table(name)
+
+
+def scan_texts(generation: Generation, name: str) -> Iterator[Any]:
+    """All texts of a LanceDB table as Arrow batches: table_id, text, and _rowid."""
+    table = open_texts(generation, name)
+    query = table.search().select(["table_id", "text"]).with_row_id(True)
+    yield from query.limit(max(1, table.count_rows())).to_batches()
 
 
 def _connect(folder: Path) -> Any:

@@ -9,6 +9,9 @@ from dbrag.catalog.joins import JoinGraph
 from dbrag.index.catalogs import read_catalog, write_catalog
 from dbrag.index.files import link, link_tree, translated
 from dbrag.index.fulltext import TextWriter, of_tables, open_texts
+from dbrag.index.layout import Layout
+from dbrag.index.row_hashes import Partial
+from dbrag.index.row_vectors import keep_row_vectors, write_row_vectors
 from dbrag.index.rows import ROWS, row_texts
 from dbrag.index.summaries import column_texts, names_text, samples_text
 from dbrag.index.tables import write_tables
@@ -117,11 +120,7 @@ class NextGeneration:
             embedder: called when a text is not among the previous generation's.
             reuse: whether the previous vectors were made by the same encoder.
         """
-        tables = [
-            table
-            for source in sorted(self._sources)
-            for table in read_catalog(self.files.catalog(source))
-        ]
+        tables = self._tables()
         with translated(self.files.root.parent, "write"):
             tables = self._inputs.apply(self.files, tables)
         joins = JoinGraph.from_tables(tables)
@@ -136,6 +135,51 @@ class NextGeneration:
             on_encoded=on_encoded,
         )
         return len(tables)
+
+    def write_rows(
+        self,
+        dense_rows: int | None,
+        embedder: Callable[[], Embedder],
+        encoder_sha256: str,
+        on_encoded: Callable[[int, int], None],
+        reuse: bool,
+    ) -> dict[TableRef, int]:
+        """Give rows their vectors, after ``finish_texts``.
+
+        Args:
+            dense_rows: rows of one table that get one at most; None makes none.
+            embedder: called when a row is not among the previous generation's.
+            reuse: whether earlier vectors were made by the same encoder and may be used.
+
+        Returns:
+            The tables that have more rows, with their number of distinct rows.
+        """
+        previous = self._previous if reuse else None
+        with translated(self.files.root.parent, "write"):
+            if dense_rows is None:
+                if previous is not None:
+                    keep_row_vectors(previous, self.files)
+                return {}
+            partial = Layout(self.files.root.parent).row_vectors_part
+            if not reuse:
+                partial.unlink(missing_ok=True)
+            return write_row_vectors(
+                self.files,
+                previous,
+                self._tables(),
+                dense_rows=dense_rows,
+                embedder=embedder,
+                partial=Partial(partial, encoder_sha256),
+                on_encoded=on_encoded,
+            )
+
+    def _tables(self) -> list[Table]:
+        """The tables of all sources, in catalog order."""
+        return [
+            table
+            for source in sorted(self._sources)
+            for table in read_catalog(self.files.catalog(source))
+        ]
 
 
 def is_whole(generation: Generation, sources: Sequence[str]) -> bool:

@@ -17,6 +17,10 @@
         notes.json         the user's notes that the texts were made with, if any
         bm25/              sparse BM25 matrix over the same tables
         lance/             rows.lance and values.lance: full text over cells
+        row_vectors.npy    float32 [n_row_vectors, dim]: rows as JSON, table after table
+        row_hashes.npy     int64 [n_row_vectors]: hash of each row and its column names
+        row_ids.npy        uint64 [n_row_vectors]: the row's id in rows.lance
+        row_tables.npy     int64 [tables with rows, 3]: table id, first row, one past the last
 
 A new generation takes over what stays: catalog files as hard links, vectors by the hash
 of their text, full-text rows by copying, so only what changed is read or encoded. In a
@@ -61,6 +65,11 @@ class Layout:
     def writer_lock(self) -> Path:
         """Also the sign that the folder is an index, from the first moment on."""
         return self.root / "writer.lock"
+
+    @property
+    def row_vectors_part(self) -> Path:
+        """Row vectors of a run that is not finished; a killed one leaves it to the next."""
+        return self.root / "row-vectors.part"
 
     def generation(self, number: int) -> Generation:
         """The folder of one generation, existing or not."""
@@ -114,6 +123,26 @@ class Generation:
     def column_starts(self) -> Path:
         """Where the columns of each table start in ``column_ids``."""
         return self.root / "column_starts.npy"
+
+    @property
+    def row_vectors(self) -> Path:
+        """Vectors of rows; only where rows are searched by them, or may be again."""
+        return self.root / "row_vectors.npy"
+
+    @property
+    def row_hashes(self) -> Path:
+        """Hashes of the rows that ``row_vectors`` holds."""
+        return self.root / "row_hashes.npy"
+
+    @property
+    def row_ids(self) -> Path:
+        """For every row vector the id of the row's text in LanceDB."""
+        return self.root / "row_ids.npy"
+
+    @property
+    def row_tables(self) -> Path:
+        """Where the row vectors of each table are."""
+        return self.root / "row_tables.npy"
 
     @property
     def notes(self) -> Path:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
+    from dbrag.settings import Settings
     from dbrag.sources.base import SkippedSource, Source
 
 
@@ -70,8 +71,10 @@ class Manifest:
     """What ``manifest.json`` says; sources are ordered by name.
 
     ``encoder`` is None as long as there is no table. ``rows`` and ``values`` are the
-    versions of the LanceDB tables. ``texts`` holds digests of what texts and joins depend
-    on besides the sources (``inputs``).
+    versions of the LanceDB tables. ``row_vectors`` is the ``dense_rows`` that row
+    vectors were made with, None where rows are searched by their words only;
+    ``rows_cut`` names the tables that have more rows than that. ``texts`` holds digests
+    of what texts and joins depend on besides the sources (``inputs``).
     """
 
     generation: int
@@ -81,6 +84,8 @@ class Manifest:
     values_version: int
     sources: tuple[SourceEntry, ...]
     failed: tuple[FailedSource, ...] = ()
+    row_vectors: int | None = None
+    rows_cut: tuple[str, ...] = ()
     texts: Mapping[str, str] = field(default_factory=dict)
 
     def source(self, name: str) -> SourceEntry | None:
@@ -169,6 +174,22 @@ def still_valid(entry: SourceEntry, source: Source, stamp: str) -> SourceEntry |
         return current if source.fingerprint() == entry.fingerprint else None
     except SourceError:
         return None
+
+
+def dense_rows_of(manifest: Manifest | None, settings: Settings | None) -> int | None:
+    """How many rows of a table the next generation gives vectors at most; None gives none.
+
+    Without settings (a source is dropped) it stays as it was.
+    """
+    if settings is None:
+        return manifest.row_vectors if manifest else None
+    return None if settings.row_search == "text" else settings.dense_rows
+
+
+def rows_due(manifest: Manifest | None, settings: Settings | None) -> bool:
+    """Whether rows lack vectors that the settings ask for; vectors too many may stay."""
+    wanted = dense_rows_of(manifest, settings)
+    return wanted is not None and (manifest is None or manifest.row_vectors != wanted)
 
 
 def stamp_of(source: Source) -> str:

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-Stage = Literal["read", "text", "encode", "switch"]
+Stage = Literal["read", "text", "encode", "rows", "switch"]
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
     """The state of a run.
 
-    ``stage``: "read" sources, build the full "text" index, "encode" summaries,
-    "switch" to the new index. ``done`` of ``total`` count sources, or texts while
+    ``stage``: "read" sources, build the full "text" index, "encode" summaries, then
+    "rows", "switch" to the new index. ``done`` of ``total`` count sources, or texts while
     encoding. ``rows`` were read so far, ``rows_per_s`` over the reading stage;
     ``eta_s`` is the time left of this stage, None while unknown. ``tables`` are those
     done and all to be read of the source that is being read.

@@ -14,12 +14,16 @@ from dbrag.index.manifest import (
     FailedSource,
     Manifest,
     SourceEntry,
+    dense_rows_of,
+    rows_due,
     write_manifest,
 )
 from dbrag.index.reading import Known, now, read_source
 from dbrag.types import SourceReport
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from dbrag.index.encoder import EncoderInUse
     from dbrag.index.inputs import TextInputs
     from dbrag.index.layout import Generation, Layout
@@ -27,6 +31,7 @@ if TYPE_CHECKING:
     from dbrag.index.progress import Reporter
     from dbrag.settings import Settings
     from dbrag.sources.base import Source
+    from dbrag.types import TableRef
 
 log = logging.getLogger(__name__)
 
@@ -62,7 +67,8 @@ class Run:
         remove_leftovers(self.layout)
         try:
             plan = self.plan
-            if self.manifest is None or plan.build or plan.dropped or plan.retext:
+            changes = plan.build or plan.dropped or plan.retext or self._rows_due
+            if self.manifest is None or changes:
                 lines = self._build()
             else:
                 # Only marks have changed.
@@ -81,7 +87,7 @@ class Run:
         new = NextGeneration(self.layout.generation(number), previous, self.inputs)
         entries, lines = self._read_sources(new)
         self._check_any_usable(entries)
-        changes = entries or self.plan.dropped or self.plan.retext
+        changes = entries or self.plan.dropped or self.plan.retext or self._rows_due
         if not changes and self.manifest is not None:
             kept = replace(self.manifest, sources=self._entries({}), failed=self._failed(lines))
             self._switch(kept)
@@ -111,6 +117,8 @@ class Run:
             lambda done, total: self.reporter.tell("encode", done, total),
             reuse=self.encoder.same and not self.force,
         )
+        dense_rows = dense_rows_of(self.manifest, self.settings)
+        cut = self._write_rows(new, dense_rows)
         self.reporter.tell("switch", 0, 1)
         sync_tree(new.files.root)
         self._switch(
@@ -123,9 +131,27 @@ class Run:
                 sources=everything,
                 failed=self._failed(lines),
                 texts=self.inputs.marks,
+                row_vectors=dense_rows,
+                rows_cut=tuple(str(ref) for ref in sorted(cut, key=str)),
             )
         )
+        self.layout.row_vectors_part.unlink(missing_ok=True)
         self.reporter.tell("switch", 1, 1)
+
+    @property
+    def _rows_due(self) -> bool:
+        return rows_due(self.manifest, self.settings)
+
+    def _write_rows(self, new: NextGeneration, dense_rows: int | None) -> Mapping[TableRef, int]:
+        """Give rows their vectors; the tables of which not all got one."""
+        identity = self.encoder.identity()
+        return new.write_rows(
+            dense_rows,
+            self.encoder.load,
+            identity.sha256 if identity else "",
+            lambda done, total: self.reporter.tell("rows", done, total),
+            reuse=self.encoder.same and not self.force,
+        )
 
     def _read_sources(
         self, new: NextGeneration

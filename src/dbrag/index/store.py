@@ -18,7 +18,9 @@ from dbrag.index.inputs import read_notes_in_force
 from dbrag.index.layout import Layout, table_id
 from dbrag.index.locks import ReaderLock
 from dbrag.index.manifest import read_manifest, stale_sources
-from dbrag.index.rows import ROWS, RowIndex
+from dbrag.index.row_search import RowIndex
+from dbrag.index.row_vectors import RowVectors
+from dbrag.index.rows import ROWS
 from dbrag.index.tables import TableIndex
 from dbrag.index.values import VALUES, ValueIndex
 from dbrag.types import Catalog, TableRef
@@ -62,7 +64,8 @@ class Index:
             table_id(table.ref): (table.ref, [column.name for column in table.columns])
             for table in self.catalog.tables
         }
-        self.rows = RowIndex(TextTable(files, ROWS, manifest.rows_version), columns)
+        vectors = None if manifest.row_vectors is None else RowVectors(files)
+        self.rows = RowIndex(TextTable(files, ROWS, manifest.rows_version), columns, vectors)
         self.values = ValueIndex(TextTable(files, VALUES, manifest.values_version), columns)
 
     @cached_property
@@ -189,6 +192,9 @@ def describe(
         "bytes": tree_bytes(directory) if manifest else 0,
         "generation": manifest.generation if manifest else None,
         "encoder": None if encoder is None else asdict(encoder),
+        "row_vectors": None
+        if manifest is None or manifest.row_vectors is None
+        else {"dense_rows": manifest.row_vectors, "cut": list(manifest.rows_cut)},
         "sources": [lines[name] for name in sorted(lines)],
     }
 
