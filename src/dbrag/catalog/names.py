@@ -1,0 +1,59 @@
+"""Words of table and column names, as far as they tell which column refers to which table."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+_CAMEL = re.compile(
+    r"(?<=[^\W\d_A-Z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|(?<=\D)(?=\d)|(?<=\d)(?=\D)"
+)
+_WORD = re.compile(r"[^\W_]+")
+_GLUED = re.compile(r"(.{3,})(ids?|num|nbr|code|key)")
+_MAX_NAME = 200
+
+_KEY_WORDS = "id ids no nr num nbr number code key pk fk guid uuid identifier ref"
+_GENERIC = f"""{_KEY_WORDS} index idx seq
+name title label value type of the a in by to from for and at on is"""
+KEY_WORDS = frozenset(_KEY_WORDS.split())
+"""Words that say: this column identifies something."""
+GENERIC = frozenset(_GENERIC.split())
+"""Words that do not tell tables apart."""
+
+
+@lru_cache(maxsize=100_000)
+def words(name: str) -> tuple[str, ...]:
+    """``CustomerIDs`` → ``customer``, ``id``: singular, lower case; ``stuid`` → ``stu``, ``id``."""
+    found: list[str] = []
+    for word in _WORD.findall(_CAMEL.sub(" ", name[:_MAX_NAME])):
+        word = word.casefold()
+        glued = _GLUED.fullmatch(word)
+        if glued and word not in GENERIC:
+            found += [singular(glued[1]), singular(glued[2])]
+        else:
+            found.append(singular(word))
+    return tuple(found)
+
+
+def singular(word: str) -> str:
+    """English plurals without their ending; near enough for comparing, not for reading."""
+    if len(word) <= 3 or not word.endswith("s") or word.endswith(("ss", "us", "is")):
+        return word
+    if word.endswith("ies") and len(word) > 4:
+        return word[:-3] + "y"
+    if word.endswith(("ches", "shes", "xes", "sses", "zes")):
+        return word[:-2]
+    return word[:-1]
+
+
+def telling(found: tuple[str, ...]) -> tuple[str, ...]:
+    """The words that are not generic and no numbers."""
+    return tuple(word for word in found if word not in GENERIC and not word.isdigit())
+
+
+def same(a: str, b: str) -> bool:
+    """Equal, or one abbreviates the other: its start of at least three letters."""
+    if a == b:
+        return True
+    short, long = (a, b) if len(a) < len(b) else (b, a)
+    return len(short) >= 3 and long.startswith(short)
