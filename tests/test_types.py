@@ -196,7 +196,8 @@ def test_reports_and_candidates_are_json() -> None:
     assert json.loads(json.dumps(report.to_dict()))["sources"][0]["seconds"] == 1.235
     value = json.loads(json.dumps(result.to_dict()))["candidates"][0]
     assert value["rows"] == [{"d": "2025-01-01"}]
-    assert value["matches"] == [{"column": "a", "value": "b"}]
+    (match,) = value["matches"]
+    assert match == {"column": "a", "value": "b", "said": "", "how": "exact"}
     assert value["score"] == 0.1235
 
 

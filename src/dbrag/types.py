@@ -192,10 +192,12 @@ class IndexReport:
 
 @dataclass(frozen=True, slots=True)
 class ValueMatch:
-    """A cell value that the question mentions."""
+    """A cell value that the question mentions: as ``said``, and ``how`` near to it."""
 
     column: str
     value: str
+    said: str = ""
+    how: Literal["exact", "inflected", "typo"] = "exact"
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +223,7 @@ class Candidate:
             "score": round(self.score, 4),
             "parts": {name: round(part, 4) for name, part in self.parts.items()},
             "rows": [{k: json_value(v) for k, v in row.items()} for row in self.rows],
-            "matches": [{"column": m.column, "value": m.value} for m in self.matches],
+            "matches": [{n: getattr(m, n) for n in m.__slots__} for m in self.matches],
             "reason": self.reason,
             "similarity": round(self.similarity, 4),
         }

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _QUERY_WORDS = 64
 _QUERY_CHARS = 20_000
+_NEAR_BOOST = 3.0
 _FLUSH_ROWS = 50_000
 _FLUSH_CHARS = 16_000_000
 _INDEX_MB = 512
@@ -100,6 +101,30 @@ class TextTable:
                 for one in row_ids
             ]
 
+    def near(
+        self, word: str, edits: int, others: Sequence[str], around: Sequence[str], limit: int
+    ) -> list[TextHit]:
+        """Texts with a word at most ``edits`` letters away from ``word`` (Levenshtein), best first.
+
+        Args:
+            word: folded: Lance compares it with its folded words as it stands.
+            others: words that count like it, to be found as they are.
+            around: words that add to the score of what is found.
+
+        Raises:
+            IndexUnusable: the index is damaged.
+        """
+        from lancedb.query import BooleanQuery, MatchQuery, Occur
+
+        fuzzy = MatchQuery(word, "text", fuzziness=edits, prefix_length=0, boost=_NEAR_BOOST)
+        parts = [(Occur.SHOULD, fuzzy)]
+        for words, boost in ((others, _NEAR_BOOST), (around, 1.0)):
+            if words:
+                text = " ".join(words[:_QUERY_WORDS])
+                parts.append((Occur.SHOULD, MatchQuery(text, "text", boost=boost)))
+        with translated(self._generation.root.parent, "search"):
+            return self._hits(self._open().search(BooleanQuery(parts), query_type="fts"), limit)
+
     def _matching(self, words: str) -> Any:
         from lancedb.query import MatchQuery
 
@@ -110,6 +135,9 @@ class TextTable:
         if tables is not None:
             ids = ", ".join(str(table_id(ref)) for ref in sorted(tables, key=str))
             query = query.where(f"table_id IN ({ids})", prefilter=True)
+        return self._hits(query, limit)
+
+    def _hits(self, query: Any, limit: int) -> list[TextHit]:
         found = query.select(["table_id", "extra", "text", "_score"]).limit(limit).to_arrow()
         hits = [
             TextHit(table, score, text, extra)

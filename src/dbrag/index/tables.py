@@ -95,6 +95,24 @@ class TableIndex:
             bm25=self._words(question),
         )
 
+    def knows(self, word: str) -> bool:
+        """Whether a table's name, a column's name or a comment has the word, other forms too."""
+        return self._bm25 is not None and stemmed([word])[0] in self._bm25.vocab_dict
+
+    def holders(self, stem: str) -> NDArray[np.int32]:
+        """Positions of the tables whose name, columns, neighbours or comments have the word.
+
+        Args:
+            stem: as ``words.stemmed`` gives it.
+        """
+        import numpy as np
+
+        term = None if self._bm25 is None else self._bm25.vocab_dict.get(stem)
+        if term is None:
+            return np.zeros(0, np.int32)
+        low, high = self._bm25.scores["indptr"][term : term + 2]
+        return np.asarray(self._bm25.scores["indices"][low:high], np.int32)
+
     def _best_column(self, question_vector: Array, otherwise: Array) -> Array:
         import numpy as np
 

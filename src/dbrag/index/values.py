@@ -14,6 +14,7 @@ from dbrag.index.fulltext import TextTable
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
+    from dbrag.index.fulltext import TextHit
     from dbrag.types import TableRef
 
 VALUES = "values"
@@ -52,8 +53,25 @@ class ValueIndex:
         Raises:
             IndexUnusable: the index is damaged.
         """
+        return self._known(self._texts.search(question, limit, tables))
+
+    def near(
+        self, word: str, edits: int, others: Sequence[str], around: Sequence[str], limit: int
+    ) -> list[ValueHit]:
+        """Values with a word at most ``edits`` letters away from a folded word, best first.
+
+        Args:
+            others: words that are as good as it.
+            around: words next to it, which values of several words may hold too.
+
+        Raises:
+            IndexUnusable: the index is damaged.
+        """
+        return self._known(self._texts.near(word, edits, others, around, limit))
+
+    def _known(self, found: Iterable[TextHit]) -> list[ValueHit]:
         hits = []
-        for hit in self._texts.search(question, limit, tables):
+        for hit in found:
             ref, columns = self._tables.get(hit.table, (None, ()))
             if ref is not None and hit.extra < len(columns):
                 hits.append(ValueHit(ref, columns[hit.extra], hit.text, hit.score))

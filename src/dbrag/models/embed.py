@@ -107,6 +107,11 @@ class OnnxEmbedder:
             vectors[batch] = _run(session, inputs, [ids[i] for i in batch])
         return vectors
 
+    def knows_word(self, word: str) -> bool:
+        """Whether the vocabulary has a folded word whole (WordPiece, SentencePiece)."""
+        tokenizer = self._load()[1]
+        return any(tokenizer.token_to_id(form) is not None for form in (word, f"▁{word}"))
+
     def _load(self) -> tuple[Any, Any, frozenset[str]]:
         """The session, the tokenizer and the names of the model's inputs."""
         with self._lock:
@@ -145,6 +150,11 @@ class CachedEmbedder:
     def dim(self) -> int:
         """Length of a vector."""
         return self._embedder.dim
+
+    def knows_word(self, word: str) -> bool:
+        """Whether the encoder's vocabulary has a folded word whole; no if it has none to ask."""
+        knows = getattr(self._embedder, "knows_word", None)
+        return knows is not None and bool(knows(word))
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Unit vectors ``[n_texts, dim]``."""

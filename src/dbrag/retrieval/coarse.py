@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 from dbrag.index.encoder import check_encoder
 from dbrag.retrieval.explain import best_rows, matches_of, reason
 from dbrag.retrieval.joinaware import best_neighbour, component_best
-from dbrag.retrieval.mentions import find_mentions, mention_scores
+from dbrag.retrieval.mentions import mention_scores
+from dbrag.retrieval.typos import mentions_in
 from dbrag.types import Candidate
 
 if TYPE_CHECKING:
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     Array = NDArray[np.float32]
 
 _ROW_HITS = 500
-_VALUE_HITS = 400
 TABLES_WITH_ROWS = 10
 
 
@@ -131,7 +131,7 @@ def score_parts(index: Index, embedder: Embedder, question: str) -> Parts:
     rows = np.zeros(len(position), np.float32)
     for ref, score in index.rows.best(question, _ROW_HITS).items():
         rows[position[ref]] = score
-    mentions = find_mentions(question, index.values.search(question, _VALUE_HITS))
+    mentions = mentions_in(index, embedder, question)
     values = np.zeros(len(position), np.float32)
     for ref, score in mention_scores(mentions, len(position)).items():
         values[position[ref]] = score

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from dbrag.index.words import plain_words, split_identifier
+from dbrag.retrieval.spelling import inflections
 from dbrag.types import ValueMatch
 
 if TYPE_CHECKING:
@@ -42,7 +43,8 @@ def matches_of(table: Table, mentions: Sequence[Mention]) -> tuple[ValueMatch, .
     """The values of a table that the question mentions, longest first, at most ten.
 
     A weak mention that only repeats the table's own names ("customer" in a column of
-    ``customers``) is no evidence and is left out.
+    ``customers``) is no evidence and is left out, as is another form of words that the
+    table has exactly.
     """
     here = [mention for mention in mentions if mention.table == table.ref]
     if not here:
@@ -50,12 +52,16 @@ def matches_of(table: Table, mentions: Sequence[Mention]) -> tuple[ValueMatch, .
     own = set(plain_words(split_identifier(table.ref.name)))
     for column in table.columns:
         own |= set(plain_words(split_identifier(column.name)))
-    matches = dict.fromkeys(
-        ValueMatch(mention.column, mention.value)
-        for mention in here
-        if mention.strong or not set(plain_words(mention.value)) <= own
-    )
-    return tuple(matches)[:MATCHES_PER_TABLE]
+    forms = own | {form for word in own for form in inflections(word)}
+    exact = {(mention.start, mention.end) for mention in here if mention.how == "exact"}
+    matches: dict[tuple[str, str], ValueMatch] = {}
+    for mention in here:
+        names = own if mention.how == "exact" else forms
+        repeats = not mention.strong and set(plain_words(mention.value)) <= names
+        if not repeats and (mention.how == "exact" or (mention.start, mention.end) not in exact):
+            match = ValueMatch(mention.column, mention.value, mention.said, mention.how)
+            matches.setdefault((mention.column, mention.value), match)
+    return tuple(matches.values())[:MATCHES_PER_TABLE]
 
 
 def reason(

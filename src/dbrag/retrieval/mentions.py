@@ -4,21 +4,33 @@ from __future__ import annotations
 
 import math
 import unicodedata
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import TYPE_CHECKING, Literal
 
-from dbrag.index.words import STOP_WORDS, WORD, plain_words
+from dbrag.index.words import STOP_WORDS, WORD, plain_words, telling
+from dbrag.retrieval.spelling import code_pieces, edits, inflected, inflections, typo_limit
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from dbrag.index.values import ValueHit
     from dbrag.types import TableRef
 
+How = Literal["exact", "inflected", "typo"]
+
 _QUOTES = frozenset("\"'“”„‘’«»`")
 _MAX_WORDS = 1_000
-_WEAK = 0.2
-"""Worth of a mention in plain lower case ("female") against a marked one ("Kabul")."""
+_MAX_JOINED = 4
+_SHORTEST_JOINED = 5
+_SHORTEST_CODE = 4
+_RANK: Mapping[How, int] = {"exact": 0, "inflected": 1, "typo": 2}
+_WORTH: Mapping[How, tuple[float, float]] = {
+    "exact": (0.2, 1.0),
+    "inflected": (0.1, 0.5),
+    "typo": (0.1, 0.2),
+}
+"""Worth of a mention in plain lower case ("female") and of a marked one ("Kabul")."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +38,9 @@ class Mention:
     """A value whose words stand together in the question.
 
     ``start`` and ``end`` are word positions. ``strong``: quoted, capitalised within the
-    sentence, or more than one telling word; others may be words like any.
+    sentence, or more than one telling word; others may be words like any. ``said`` is
+    what stands in the question, and ``how`` it relates to the value: the same words,
+    other forms of them or other spaces, or a likely typo by so many ``edits``.
     """
 
     table: TableRef
@@ -35,74 +49,220 @@ class Mention:
     start: int
     end: int
     strong: bool
+    how: How = "exact"
+    said: str = ""
+    edits: int = 0
+
+    @property
+    def worth(self) -> float:
+        """How far the mention is to be trusted, 0..1; a typo never more than a weak exact one."""
+        return _WORTH[self.how][self.strong]
 
 
 @dataclass(frozen=True, slots=True)
-class _Word:
+class Word:
+    """A folded word of a question, and as it was typed.
+
+    ``marked``: quoted, or capitalised within the sentence.
+    """
+
     text: str
     marked: bool
+    typed: str
 
 
-def find_mentions(question: str, hits: Iterable[ValueHit]) -> list[Mention]:
+@dataclass(frozen=True)
+class _Asked:
+    """The words of a question and where they stand."""
+
+    words: list[Word]
+    places: dict[str, list[int]] = field(default_factory=dict)
+    joined: dict[str, tuple[int, int]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, words: list[Word]) -> _Asked:
+        asked = cls(words)
+        for i, word in enumerate(words):
+            asked.places.setdefault(word.text, []).append(i)
+            run = ""
+            for end in range(i, min(i + _MAX_JOINED, len(words))):
+                if words[end].text in STOP_WORDS:
+                    break
+                run += words[end].text
+                if _joinable(run):
+                    asked.joined.setdefault(run, (i, end + 1))
+        return asked
+
+
+def search_text(question: str) -> str:
+    """The question with other forms of its words behind it: inflected, joined, codes apart.
+
+    Full text finds equal words only.
+    """
+    words = [word for word in plain_words(question)[:_MAX_WORDS] if word not in STOP_WORDS]
+    forms = [form for word in words for form in sorted(inflections(word))]
+    forms += [piece for word in words for piece in code_pieces(word)]
+    forms += [a + b for a, b in pairwise(words) if _joinable(a + b)]
+    asked = set(words)
+    more = telling((form for form in forms if form not in asked), _MAX_WORDS)
+    return f"{question} {' '.join(more)}" if forms else question
+
+
+def find_mentions(
+    question: str, hits: Iterable[ValueHit], unknown: Collection[str] = ()
+) -> list[Mention]:
     """The hits whose words occur in the question in a row, letter case and accents ignored.
 
     Of overlapping mentions the longer hides the shorter inside it ("New York City" hides
-    "York"). Longest first, strong ones before others, then in the order of the hits.
+    "York"); one by a typo hides only weak ones, and of several values near a mistyped
+    word only the nearest are kept. Longest first, strong before weak, exact before
+    inflected before mistyped, then in the order of the hits.
+
+    Args:
+        unknown: folded words that nothing else knows, so that they may be typos.
     """
-    words = _question_words(question)
-    places: dict[str, list[int]] = {}
-    for i, word in enumerate(words):
-        places.setdefault(word.text, []).append(i)
+    asked = _Asked.of(question_words(question))
     found: list[Mention] = []
     for hit in hits:
         value = plain_words(hit.value)
         if not value or all(word in STOP_WORDS for word in value):
             continue
-        for start in places.get(value[0], ()):
-            end = start + len(value)
-            if [word.text for word in words[start:end]] == value:
-                strong = _is_strong(value, words[start:end])
-                found.append(Mention(hit.table, hit.column, hit.value, start, end, strong))
-                break
-    spans = {(m.start, m.end) for m in found}
-    outer = [m for m in found if not any(_hides(span, (m.start, m.end)) for span in spans)]
-    return sorted(outer, key=lambda m: (m.start - m.end, not m.strong))
+        place = _place(value, asked, unknown)
+        if place is not None:
+            start, end, how, distance = place
+            words = asked.words[start:end]
+            said = " ".join(word.typed for word in words)
+            strong = _is_strong(value, words)
+            found.append(
+                Mention(hit.table, hit.column, hit.value, start, end, strong, how, said, distance)
+            )
+    outer = _outermost(_nearest(found))
+    return sorted(outer, key=lambda m: (m.start - m.end, not m.strong, _RANK[m.how], m.edits))
 
 
 def mention_scores(mentions: Sequence[Mention], n_tables: int) -> Mapping[TableRef, float]:
     """How telling the best mention of each table is, 0 to 1.
 
-    ln((n + 1) / tables that hold the value) / ln(n + 1), a fifth of it for weak ones.
+    ln((n + 1) / tables that hold the value) / ln(n + 1), times the mention's worth; the
+    tables counted are those that hold it as exactly or more so.
     Bare numbers say nothing about which table is meant and count 0.
     """
-    holders: dict[tuple[int, int], set[TableRef]] = {}
+    holders: dict[tuple[int, int, int], set[TableRef]] = {}
     for mention in mentions:
-        holders.setdefault((mention.start, mention.end), set()).add(mention.table)
+        for rank in range(_RANK[mention.how], len(_RANK)):
+            holders.setdefault((mention.start, mention.end, rank), set()).add(mention.table)
     scores: dict[TableRef, float] = {}
     for mention in mentions:
         if mention.value.strip().isdigit():
             continue
-        share = (n_tables + 1) / len(holders[mention.start, mention.end])
-        score = math.log(share) / math.log(n_tables + 1) * (1.0 if mention.strong else _WEAK)
+        share = (n_tables + 1) / len(holders[mention.start, mention.end, _RANK[mention.how]])
+        score = math.log(share) / math.log(n_tables + 1) * mention.worth
         scores[mention.table] = max(score, scores.get(mention.table, 0.0))
     return scores
 
 
-def _question_words(question: str) -> list[_Word]:
+def question_words(question: str) -> list[Word]:
+    """The words of a question in order, the first thousand or so."""
     text = unicodedata.normalize("NFC", question)
-    words: list[_Word] = []
+    words: list[Word] = []
     for match in WORD.finditer(text):
         capital = bool(words) and match[0][0].isupper()
         quoted = match.start() > 0 and text[match.start() - 1] in _QUOTES
-        words.extend(_Word(piece, capital or quoted) for piece in plain_words(match[0]))
+        pieces = plain_words(match[0])
+        words.extend(
+            Word(piece, capital or quoted, match[0] if len(pieces) == 1 else piece)
+            for piece in pieces
+        )
         if len(words) > _MAX_WORDS:
             break
     return words
 
 
-def _is_strong(value: Sequence[str], words: Sequence[_Word]) -> bool:
-    telling = sum(word not in STOP_WORDS for word in value)
-    return telling > 1 or any(word.marked for word in words)
+def _place(
+    value: Sequence[str], asked: _Asked, unknown: Collection[str]
+) -> tuple[int, int, How, int] | None:
+    """Where a value stands in the question, how, and by how many edits: the best way first."""
+    for start in asked.places.get(value[0], ()):
+        end = start + len(value)
+        if [word.text for word in asked.words[start:end]] == value:
+            return start, end, "exact", 0
+    joined = asked.joined.get("".join(value))
+    if joined is not None:
+        return *joined, "inflected", 0
+    for start in _starts(value, asked):
+        if all(_same(a, asked.words[start + i].text) for i, a in enumerate(value)):
+            return start, start + len(value), "inflected", 0
+    if not unknown:
+        return None
+    best: tuple[int, int, How, int] | None = None
+    for start in _starts(value, asked, unknown):
+        far = [_far(a, asked.words[start + i].text, unknown) for i, a in enumerate(value)]
+        if None not in far:
+            total = sum(distance or 0 for distance in far)
+            if total and (best is None or total < best[3]):
+                best = start, start + len(value), "typo", total
+    return best
+
+
+def _starts(value: Sequence[str], asked: _Asked, unknown: Collection[str] = ()) -> Iterator[int]:
+    """Positions where the value's first word may stand, by any of its words' spellings."""
+    last = len(asked.words) - len(value)
+    starts: dict[int, None] = {}
+    for text in (value[0], *sorted(inflections(value[0]))):
+        starts |= dict.fromkeys(asked.places.get(text, ()))
+    for text in unknown:
+        for place in asked.places.get(text, ()):
+            starts |= dict.fromkeys(place - i for i in range(len(value)))
+    return (start for start in sorted(starts) if 0 <= start <= last)
+
+
+def _same(value: str, said: str) -> bool:
+    return value == said or inflected(value, said)
+
+
+def _far(value: str, said: str, unknown: Collection[str]) -> int | None:
+    """Edits between two words: 0 for the same, None for others."""
+    if _same(value, said):
+        return 0
+    if said not in unknown or any(c.isdigit() for c in value):
+        return None
+    limit = min(typo_limit(said), typo_limit(value))
+    distance = edits(said, value, limit)
+    return distance if distance <= limit else None
+
+
+def _nearest(found: Sequence[Mention]) -> list[Mention]:
+    """Without typos that a nearer or more exact spelling of the same words makes unlikely."""
+    least: dict[tuple[int, int], int] = {}
+    for mention in found:
+        span = mention.start, mention.end
+        least[span] = min(least.get(span, mention.edits), mention.edits)
+    return [m for m in found if m.edits == least[m.start, m.end]]
+
+
+def _outermost(found: Sequence[Mention]) -> list[Mention]:
+    sure = {(m.start, m.end) for m in found if m.how != "typo"}
+    guessed = {(m.start, m.end) for m in found if m.how == "typo"}
+    return [
+        m
+        for m in found
+        if not any(_hides(span, (m.start, m.end)) for span in sure)
+        and (
+            (m.strong and m.how != "typo")
+            or not any(_hides(span, (m.start, m.end)) for span in guessed)
+        )
+    ]
+
+
+def _joinable(run: str) -> bool:
+    if run.isdigit():
+        return False
+    return len(run) >= (_SHORTEST_CODE if any(c.isdigit() for c in run) else _SHORTEST_JOINED)
+
+
+def _is_strong(value: Sequence[str], words: Sequence[Word]) -> bool:
+    count = sum(word not in STOP_WORDS for word in value)
+    return count > 1 or any(word.marked for word in words)
 
 
 def _hides(outer: tuple[int, int], inner: tuple[int, int]) -> bool:
