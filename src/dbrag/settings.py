@@ -29,6 +29,7 @@ _WORDS = {
     "rerank": ("auto", "on", "off"),
     "row_context": ("relevant", "random", "none"),
     "row_search": ("text", "dense", "both"),
+    "join_ranking": ("pagerank", "neighbour", "greedy", "off"),
 }
 
 
@@ -73,6 +74,7 @@ class Settings:
         m: tables that the model is asked to name, best first.
         row_context: rows shown of each table: "relevant" to the question, "random", "none".
         context_rows: how many.
+        join_ranking: how joins count in the ranking, see ``retrieval.joinaware``.
         row_search: how rows are found: by "text", by vectors ("dense"), or "both".
         dense_rows: rows of one table that get a vector at most.
     """
@@ -112,6 +114,7 @@ class Settings:
     row_context: str = "relevant"
     context_rows: int = 2
     row_search: str = "text"
+    join_ranking: str = "pagerank"
     dense_rows: int = 10_000
 
     def __post_init__(self) -> None:

@@ -61,14 +61,13 @@ def test_the_table_meant_comes_first_with_its_evidence(index: Index) -> None:
     assert "customer.city = 'New York City'" in first.reason
     assert "joined with purchase by customer_id" in first.reason
     assert first.score == pytest.approx(sum(first.parts.values()), abs=1e-4)
-    assert set(first.parts) == set(CoarseWeights.__dataclass_fields__)
+    assert set(first.parts) == {*CoarseWeights.__dataclass_fields__, "joins"} - {"group"}
 
 
 def test_a_table_in_between_is_found_by_its_neighbours(index: Index) -> None:
     question = "title of each language of the country Portugal"
-    alone = CoarseWeights(neighbour=0, component=0)
     assert set(names(index, question, k=3)) == {"country", "language", "speaks"}
-    base = rank(index, EMBEDDER, question, weights=alone)
+    base = rank(index, EMBEDDER, question, join_ranking="off")
     gap = {c.table.name: c.score - base[0].score for c in base}["speaks"]
     joined = rank(index, EMBEDDER, question)
     assert {c.table.name: c.score - joined[0].score for c in joined}["speaks"] > gap
@@ -121,7 +120,8 @@ def test_empty_index(tmp_path: Path) -> None:
 
 def test_combine_is_a_sum(index: Index) -> None:
     parts = score_parts(index, EMBEDDER, "customers in Kabul")
-    scores, weighted = combine(parts, index.edges, index.components, CoarseWeights())
+    groups = np.array([len(t.ref.source) for t in index.catalog.tables], np.int32)
+    scores, weighted = combine(parts, index.adjacency, groups=groups)
     assert np.allclose(sum(weighted.values()), scores, atol=1e-4)
 
 

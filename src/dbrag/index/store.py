@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from dbrag.catalog.joins import JoinGraph
 from dbrag.errors import IndexUnusable
+from dbrag.index.adjacency import Adjacency
 from dbrag.index.catalogs import read_catalog
 from dbrag.index.encoder import check_encoder
 from dbrag.index.files import REBUILD, translated, tree_bytes
@@ -83,21 +84,9 @@ class Index:
         return np.array(pairs, np.int32).reshape(len(pairs), 2)
 
     @cached_property
-    def components(self) -> NDArray[np.int32]:
-        """``[n_tables]``: number of the connected part of the join graph a table is in."""
-        import numpy as np
-
-        parent = list(range(len(self.catalog.tables)))
-
-        def root(i: int) -> int:
-            while parent[i] != i:
-                parent[i] = i = parent[parent[i]]
-            return i
-
-        for a, b in self.edges.tolist():
-            parent[root(a)] = root(b)
-        roots = [root(i) for i in range(len(parent))]
-        return np.unique(np.array(roots, np.int32), return_inverse=True)[1].astype(np.int32)
+    def adjacency(self) -> Adjacency:
+        """The same for sums and maxima over neighbours."""
+        return Adjacency(self.edges, len(self.catalog.tables))
 
     def close(self) -> None:
         """Let the generation be cleaned up; may be called twice."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
-from dbrag.index.words import plain_words, stemmed, stems, telling
+from dbrag.index.words import asked_stems, stemmed, stems
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -127,8 +127,7 @@ class TableIndex:
         import numpy as np
 
         known = self._bm25.vocab_dict
-        words = stemmed(telling(plain_words(question), _QUERY_TERMS))
-        terms = [term for term in dict.fromkeys(words) if term in known]
+        terms = [term for term in asked_stems(question, _QUERY_TERMS) if term in known]
         if not terms:
             return np.zeros(self._n, np.float32)
         return np.asarray(self._bm25.get_scores(terms), np.float32)

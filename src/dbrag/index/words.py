@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import threading
 import unicodedata
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -74,6 +75,17 @@ def telling(words: Iterable[str], limit: int) -> list[str]:
     distinct = dict.fromkeys(words)
     kept = [word for word in distinct if word.casefold() not in STOP_WORDS]
     return (kept or list(distinct))[:limit]
+
+
+def asked_stems(question: str, limit: int) -> list[str]:
+    """Distinct stems of a question's telling words, and of neighbours written together.
+
+    "high schooler" is found in ``Highschooler``, which nothing splits. The question's
+    first ``limit`` distinct words count.
+    """
+    words = plain_words(question)
+    joined = [a + b for a, b in pairwise(words[:limit])]
+    return list(dict.fromkeys(stemmed([*telling(words, limit), *joined])))
 
 
 def _pieces(word: str) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """Coarse ranking: all tables scored by text, rows, values and joins; no language model.
 
 score = Σ weight · part, every part scaled to mean 0 and deviation 1 over all tables
-(values: 0 to 1); then neighbours and connected tables add to it (``joinaware``).
+(values: 0 to 1); then the tables that join likely ones gain (``joinaware``).
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dbrag.index.encoder import check_encoder
+from dbrag.retrieval.coverage import table_coverage
 from dbrag.retrieval.explain import best_rows, matches_of, reason
-from dbrag.retrieval.joinaware import best_neighbour, component_best
+from dbrag.retrieval.joinaware import JOIN_RANKINGS, group_best
 from dbrag.retrieval.mentions import mention_scores
 from dbrag.retrieval.typos import mentions_in
 from dbrag.types import Candidate
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from dbrag.index.adjacency import Adjacency
     from dbrag.index.store import Index
     from dbrag.models.base import Embedder
     from dbrag.retrieval.mentions import Mention
@@ -35,16 +37,20 @@ TABLES_WITH_ROWS = 10
 
 @dataclass(frozen=True, slots=True)
 class CoarseWeights:
-    """Weights of the parts, chosen on ``spider/train`` by ``bench/retrieval_weights.py``."""
+    """Weights of the parts, chosen on ``spider/train`` by ``bench/retrieval_weights.py``.
+
+    ``preferred`` was set by hand: enough to tell a table from its copy, too little to
+    beat a better one.
+    """
 
     names: float = 0.4
-    samples: float = 0.1
     columns: float = 0.6
     bm25: float = 0.3
+    coverage: float = 0.2
     rows: float = 0.1
     values: float = 3.0
-    neighbour: float = 0.2
-    component: float = 0.3
+    preferred: float = 0.5
+    group: float = 0.1
 
 
 DEFAULT = CoarseWeights()
@@ -58,11 +64,12 @@ class Parts:
     """
 
     names: Array
-    samples: Array
     columns: Array
     bm25: Array
+    coverage: Array
     rows: Array
     values: Array
+    preferred: Array
     similarity: Array
     mentions: Sequence[Mention]
 
@@ -76,6 +83,8 @@ def rank(
     sources: Collection[str] | None = None,
     tables: Collection[TableRef] | None = None,
     weights: CoarseWeights = DEFAULT,
+    join_ranking: str = "pagerank",
+    groups: NDArray[np.int32] | None = None,
 ) -> list[Candidate]:
     """The ``k`` best tables for a question, best first; ties in catalog order.
 
@@ -84,6 +93,9 @@ def rank(
     Args:
         sources: consider only tables of these sources.
         tables: consider only these tables.
+        join_ranking: a key of ``joinaware.JOIN_RANKINGS``.
+        groups: ``[n_tables]``: number of the database of each table, where tables of one
+            database shall support each other; -1 for none.
 
     Raises:
         EncoderMismatch: the index was built with another encoder.
@@ -96,7 +108,9 @@ def rank(
     if not refs:
         return []
     parts = score_parts(index, embedder, question)
-    scores, weighted = combine(parts, index.edges, index.components, weights)
+    scores, weighted = combine(
+        parts, index.adjacency, weights, join_ranking=join_ranking, groups=groups
+    )
     only = None if tables is None else set(tables)
     allowed = [
         (sources is None or ref.source in sources) and (only is None or ref in only) for ref in refs
@@ -135,35 +149,48 @@ def score_parts(index: Index, embedder: Embedder, question: str) -> Parts:
     values = np.zeros(len(position), np.float32)
     for ref, score in mention_scores(mentions, len(position)).items():
         values[position[ref]] = score
+    preferred = np.zeros(len(position), np.float32)
+    for ref, note in index.notes.tables.items():
+        if ref in position:
+            preferred[position[ref]] = float(note.preferred)
     return Parts(
         names=_scaled(dense.names),
-        samples=_scaled(dense.samples),
         columns=_scaled(dense.columns),
         bm25=_scaled(dense.bm25),
+        coverage=_scaled(table_coverage(question, index.tables, index.adjacency)),
         rows=_scaled(rows),
         values=values,
-        similarity=np.maximum(np.maximum(dense.names, dense.samples), dense.columns),
+        preferred=preferred,
+        similarity=np.maximum(dense.names, dense.columns),
         mentions=mentions,
     )
 
 
 def combine(
     parts: Parts,
-    edges: NDArray[np.int32],
-    components: NDArray[np.int32],
-    weights: CoarseWeights,
+    graph: Adjacency,
+    weights: CoarseWeights = DEFAULT,
+    *,
+    join_ranking: str = "pagerank",
+    groups: NDArray[np.int32] | None = None,
 ) -> tuple[Array, Mapping[str, Array]]:
     """The scores ``[n_tables]`` and the weighted parts they are the sum of."""
     import numpy as np
 
     weighted: dict[str, Array] = {}
     base = np.zeros_like(parts.names)
-    for name in ("names", "samples", "columns", "bm25", "rows", "values"):
+    for name in ("names", "columns", "bm25", "coverage", "rows", "values", "preferred"):
         weighted[name] = np.float32(getattr(weights, name)) * getattr(parts, name)
         base = base + weighted[name]
-    weighted["neighbour"] = np.float32(weights.neighbour) * best_neighbour(base, edges)
-    weighted["component"] = np.float32(weights.component) * component_best(base, components)
-    return base + weighted["neighbour"] + weighted["component"], weighted
+    scores = base
+    of_joins, weight = JOIN_RANKINGS[join_ranking]
+    if of_joins is not None and len(base):
+        weighted["joins"] = np.float32(weight) * of_joins(base, graph)
+        scores = scores + weighted["joins"]
+    if groups is not None:
+        weighted["group"] = np.float32(weights.group) * group_best(base, groups)
+        scores = scores + weighted["group"]
+    return scores, weighted
 
 
 def _scaled(scores: Array) -> Array:

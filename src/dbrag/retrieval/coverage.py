@@ -1,15 +1,16 @@
-"""How much of a question the schema of each source (or part of one) speaks of.
+"""How much of a question a table with those around it, or a whole source, speaks of.
 
-A table may resemble a question better than the right one does; a whole database that
-has words for everything in the question seldom does so by chance. So sources are told
-apart by the share of the question's telling words that their table and column names
-know, each word weighted by how few sources know it:
+A table may resemble a question better than the right one does; a group of joined tables
+that has words for everything in the question seldom does so by chance. So groups are told
+apart by the share of the question's telling words that their names know, each word
+weighted by how few know it:
 
-    coverage(q, s) = Σ idf(w) [w ∈ words(s)] / Σ idf(w),  over w in words(q) known to any source
-    idf(w) = ln((n_sources + 1) / (sources that know w + 0.5))
+    coverage(q, g) = Σ idf(w) [w ∈ words(g)] / Σ idf(w),  over w in words(q) known to any
+    idf(w) = ln((n + 1) / (those that know w + 0.5))
 
-(the inverse document frequency of BM25's family, Robertson and Zaragoza 2009, with a
-source as the document).
+(the inverse document frequency of BM25's family, Robertson and Zaragoza 2009). In the
+ranking g is a table with all within two joins of it, and idf counts tables; in the choice
+of a source g is the source (or part of one), and idf counts sources.
 """
 
 from __future__ import annotations
@@ -18,12 +19,48 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 from dbrag.catalog.parts import parts_of
-from dbrag.index.words import STOP_WORDS, plain_words, split_identifier, stemmed
+from dbrag.index.words import STOP_WORDS, asked_stems, plain_words, split_identifier, stemmed
 from dbrag.types import Table
 
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from dbrag.index.adjacency import Adjacency
+    from dbrag.index.tables import TableIndex
+
 MAX_QUESTION_WORDS = 200
+_JOINS = 2
+_BITS = 64
+
+
+def table_coverage(question: str, tables: TableIndex, graph: Adjacency) -> NDArray[np.float32]:
+    """Share of the question that each table knows with all within two joins, ``[n_tables]``.
+
+    One step (the neighbours only) and the whole connected part were as good within 0.4
+    points of R@5 on ``spider/train``; two steps also work where everything is connected.
+    """
+    import numpy as np
+
+    n = graph.n_tables
+    known = [tables.holders(stem) for stem in asked_stems(question, MAX_QUESTION_WORDS)]
+    known = [holders for holders in known if len(holders)]
+    covered, total = np.zeros(n), 0.0
+    for start in range(0, len(known), _BITS):
+        chunk = known[start : start + _BITS]
+        bits = np.zeros(n, np.uint64)
+        for i, holders in enumerate(chunk):
+            bits[holders] |= np.uint64(1 << i)
+        for _ in range(_JOINS):
+            bits = graph.either(bits)
+        for i, holders in enumerate(chunk):
+            idf = math.log((n + 1) / (len(holders) + 0.5))
+            covered += idf * ((bits >> np.uint64(i)) & np.uint64(1))
+            total += idf
+    return np.asarray(covered / total if total > 0 else covered, np.float32)
 
 
 class SourceVocabulary:

@@ -73,7 +73,7 @@ def reason(
 ) -> str:
     """Why table ``i`` of the catalog ranks where it does, in one sentence."""
     table = index.catalog.tables[i]
-    name = max(parts.names[i], parts.samples[i], parts.bm25[i]) > _CLEARLY
+    name = max(parts.names[i], parts.bm25[i]) > _CLEARLY
     column = parts.columns[i] > _CLEARLY
     said = []
     if name and column:

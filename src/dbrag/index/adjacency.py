@@ -1,0 +1,88 @@
+"""Which tables join which, as arrays over the positions of tables in the catalog."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float32]
+
+
+class Adjacency:
+    """The join graph for sums and maxima over neighbours.
+
+    Args:
+        edges: ``[n_edges, 2]``, both directions, sorted by the first table.
+        n_tables: tables of the catalog, joined or not.
+
+    Attributes:
+        edges: as given.
+        n_tables: as given.
+        components: ``[n_tables]``: number of the connected part that a table is in.
+    """
+
+    def __init__(self, edges: NDArray[np.int32], n_tables: int) -> None:
+        import numpy as np
+
+        self.edges = edges
+        self._from = edges[:, 0]
+        self._to = np.ascontiguousarray(edges[:, 1])
+        self.n_tables = n_tables
+        self._degree = np.bincount(self._from, minlength=n_tables)
+        self._joined = np.flatnonzero(self._degree)
+        self._starts = np.searchsorted(self._from, self._joined)
+        self.components = _components(edges, n_tables)
+
+    def neighbours(self, table: int) -> NDArray[np.int32]:
+        """Positions of the tables that join ``table``."""
+        import numpy as np
+
+        low, high = np.searchsorted(self._from, [table, table + 1])
+        return self._to[low:high]
+
+    def best(self, scores: Array) -> Array:
+        """The best of the neighbours' ``scores [n_tables]``; its own where a table has none."""
+        import numpy as np
+
+        best = scores.copy()
+        if len(self._joined):
+            best[self._joined] = np.maximum.reduceat(scores[self._to], self._starts)
+        return best
+
+    def either(self, bits: NDArray[np.uint64]) -> NDArray[np.uint64]:
+        """Each table's ``bits [n_tables]`` or those of any neighbour."""
+        import numpy as np
+
+        found = bits.copy()
+        if len(self._joined):
+            found[self._joined] |= np.bitwise_or.reduceat(bits[self._to], self._starts)
+        return found
+
+    def spread(self, shares: NDArray[np.float64]) -> NDArray[np.float64]:
+        """One step of a random walk from ``shares [n_tables]``; it stays where no edge leaves."""
+        import numpy as np
+
+        kept = np.where(self._degree == 0, shares, 0.0)
+        if not len(self._joined):
+            return kept
+        sent = shares / np.maximum(self._degree, 1)
+        return kept + np.bincount(self._to, weights=sent[self._from], minlength=self.n_tables)
+
+
+def _components(edges: NDArray[np.int32], n_tables: int) -> NDArray[np.int32]:
+    import numpy as np
+
+    parent = list(range(n_tables))
+
+    def root(i: int) -> int:
+        while parent[i] != i:
+            parent[i] = i = parent[parent[i]]
+        return i
+
+    for a, b in edges.tolist():
+        parent[root(a)] = root(b)
+    roots = np.array([root(i) for i in range(n_tables)], np.int32)
+    return np.unique(roots, return_inverse=True)[1].astype(np.int32)
