@@ -1,7 +1,7 @@
 """``Database``: the façade, and Figure 1 of the paper in code.
 
-sources → index (tables, rows, values) → coarse ranking → selection → program
-→ votes → Answer. Everything that dbrag does starts in one of the methods here.
+sources → index (tables, rows, values) → coarse ranking → reranking → selection →
+program → votes → Answer. Everything that dbrag does starts in one of the methods here.
 """
 
 from __future__ import annotations
@@ -16,9 +16,11 @@ from typing import TYPE_CHECKING, Any, Self
 from dbrag import freshness, scope
 from dbrag.execution.run import run
 from dbrag.index import build, store
-from dbrag.reasoning.reasoner import Reasoner
+from dbrag.reasoning.reasoner import Reasoner, remote_warning
 from dbrag.retrieval import coarse
+from dbrag.retrieval.auto import is_wanted
 from dbrag.retrieval.coverage import SourceVocabulary
+from dbrag.retrieval.rerank import Reranked, Reranker
 from dbrag.settings import Settings, load_settings
 from dbrag.sources import open_sources
 from dbrag.types import (
@@ -28,9 +30,7 @@ from dbrag.types import (
     Candidate,
     Execution,
     IndexReport,
-    Program,
     SearchResult,
-    Step,
 )
 
 if TYPE_CHECKING:
@@ -145,26 +145,37 @@ class Database:
         tables: Sequence[str] = (),
         exclude: Sequence[str] = (),
         on_event: Listener | None = None,
+        rerank: bool | None = None,
     ) -> SearchResult:
-        """Rank the tables for a question; no language model is asked.
+        """Rank the tables for a question; a language model is asked only for ``rerank``.
 
         Args:
             top: candidates returned.
             k: tables kept by the coarse ranking.
             tables: consider only these; ``exclude``: never these.
+            rerank: let the chat model order the best ones anew; None as the settings say.
 
         Raises:
             UsageError: an empty question, an unknown or ambiguous table name.
+            ModelError: reranking is on, and the model cannot be loaded or fails.
         """
         started = time.perf_counter()
         question = scope.checked_question(question)
         index = self.opened_index(on_event)
         candidates = self._candidates(index, question, k, tables, exclude)
+        done = self._reranked(index, question, candidates, rerank, on_event)
+        shown = done.candidates if done else tuple(candidates)
+        warnings = self._source_warnings(index)
+        if done is not None:
+            warnings += (remote_warning(done.model_name),) if done.remote else ()
+            warnings += done.warnings
         return SearchResult(
             question=question,
-            candidates=tuple(candidates[: top or self.settings.top]),
+            candidates=shown[: top or self.settings.top],
             seconds=time.perf_counter() - started,
-            warnings=self._source_warnings(index),
+            warnings=warnings,
+            rerank=done.to_dict() if done else None,
+            orders={"prior": done.prior, "model": done.model} if done else {},
         )
 
     def ask(
@@ -176,6 +187,7 @@ class Database:
         dry_run: bool = False,
         max_rows: int | None = None,
         on_event: Listener | None = None,
+        rerank: bool | None = None,
     ) -> Answer:
         """Answer a question: retrieve, select, write and run programs, vote.
 
@@ -188,6 +200,7 @@ class Database:
             dry_run: write and check the program, do not run it.
             max_rows: rows in ``to_dict()``; never limits what is computed.
             on_event: called with each entry of the trace as it arises.
+            rerank: as in ``search``; not done where ``tables`` are given.
 
         Raises:
             UsageError: an empty or too long question, an unknown table name.
@@ -197,6 +210,7 @@ class Database:
         question = scope.checked_question(question)
         index = self.opened_index(on_event)
         candidates = self._candidates(index, question, None, tables, exclude)
+        done = self._reranked(index, question, candidates, False if tables else rerank, on_event)
         retrieve_s = time.perf_counter() - started
         reasoner = Reasoner(
             index=index,
@@ -207,16 +221,17 @@ class Database:
             listener=on_event,
         )
         chosen = tuple(scope.resolve(index.catalog, name) for name in tables)
-        return reasoner.answer(
+        answer = reasoner.answer(
             question,
-            candidates,
+            done.candidates if done else candidates,
             only=chosen,
             votes=votes or self.settings.votes,
             dry_run=dry_run,
             max_rows=self.settings.max_rows if max_rows is None else max_rows,
             retrieve_s=retrieve_s,
-            warnings=self._source_warnings(index),
+            warnings=self._source_warnings(index) + (done.warnings if done else ()),
         )
+        return done.told_in(answer) if done else answer
 
     def sql(self, statement: str, max_rows: int | None = None) -> Answer:
         """Run one statement through the guard and the limits, read-only.
@@ -230,27 +245,13 @@ class Database:
         started = time.perf_counter()
         source, admitted = scope.admit_anywhere(statement, self.sources)
         execution = self._run(source, admitted)
-        return Answer(
-            question=statement,
-            status="answered",
-            text="",
-            execution=execution,
-            program=Program(
-                steps=(Step("answer", admitted.sql),),
-                sql=admitted.sql,
-                dialect=source.dialect,
-                tables=admitted.tables,
-            ),
-            tables=admitted.tables,
-            votes_requested=0,
-            warnings=scope.file_warnings(source, admitted.tables) + self._source_warnings(),
-            seconds={
-                "total": time.perf_counter() - started,
-                "retrieve": 0.0,
-                "reason": 0.0,
-                "execute": execution.seconds,
-            },
-            tokens={"prompt": 0, "cached": 0, "completion": 0},
+        return scope.statement_answer(
+            statement,
+            source,
+            admitted,
+            execution,
+            warnings=self._source_warnings(),
+            total_s=time.perf_counter() - started,
             max_rows=self.settings.max_rows if max_rows is None else max_rows,
         )
 
@@ -349,6 +350,28 @@ class Database:
         names = {source.name for source in self.sources}
         allowed = scope.allowed(index.catalog, names, tables, exclude)
         return coarse.rank(index, self.embedder(), question, k=k or self.settings.k, tables=allowed)
+
+    def _reranked(
+        self,
+        index: store.Index,
+        question: str,
+        candidates: Sequence[Candidate],
+        rerank: bool | None,
+        on_event: Listener | None,
+    ) -> Reranked | None:
+        """What the chat model makes of the candidates; None where it is not to be asked."""
+        if not is_wanted(
+            self.settings,
+            rerank,
+            len(candidates),
+            loaded=self._chat_model,
+            load=self.chat_model,
+        ):
+            return None
+        done = Reranker(self.chat_model(), self.settings).rerank(index, question, candidates)
+        if on_event:
+            on_event(done.event())
+        return done
 
     def _run(self, source: Source, admitted: Admitted) -> Execution:
         return run(

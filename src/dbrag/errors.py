@@ -15,7 +15,8 @@
     ├── ModelError               exit 5   a chat or embedding model fails
     │   ├── ModelNotInstalled              an extra or a key is missing
     │   ├── WeightsError                   weights missing, cut or wrong
-    │   └── PromptTooLong
+    │   ├── PromptTooLong
+    │   └── InvalidReply                   not in the form that was asked for
     ├── ExecutionError           exit 1   the engine rejects or aborts a statement
     │   └── UnknownName                    a table or column that does not exist
     ├── LimitReached             exit 6   time, memory or rows
@@ -135,6 +136,12 @@ class PromptTooLong(ModelError):
     """The prompt does not fit the model's context."""
 
     code = "prompt_too_long"
+
+
+class InvalidReply(ModelError):
+    """A chat model's reply does not follow the JSON schema it was given."""
+
+    code = "invalid_reply"
 
 
 class ExecutionError(DbragError):

@@ -18,7 +18,16 @@ from dbrag.index.manifest import read_manifest
 from dbrag.reasoning.evidence import odd_warnings
 from dbrag.settings import Settings
 from dbrag.textsafe import without_password
-from dbrag.types import AnswerWarning, Catalog, Table, TableRef
+from dbrag.types import (
+    Answer,
+    AnswerWarning,
+    Catalog,
+    Execution,
+    Program,
+    Step,
+    Table,
+    TableRef,
+)
 
 if TYPE_CHECKING:
     from dbrag.index.manifest import SourceEntry
@@ -260,6 +269,42 @@ def named(sources: Sequence[Source], name: str) -> Source:
 def file_warnings(source: Source, tables: Collection[TableRef]) -> tuple[AnswerWarning, ...]:
     """What was odd in the files of some tables of a source."""
     return odd_warnings(table for table in reflected(source) if table.ref in tables)
+
+
+def statement_answer(
+    statement: str,
+    source: Source,
+    admitted: Admitted,
+    execution: Execution,
+    *,
+    warnings: Sequence[AnswerWarning],
+    total_s: float,
+    max_rows: int,
+) -> Answer:
+    """What ``dbrag sql`` gives back: the result of the user's own statement."""
+    return Answer(
+        question=statement,
+        status="answered",
+        text="",
+        execution=execution,
+        program=Program(
+            steps=(Step("answer", admitted.sql),),
+            sql=admitted.sql,
+            dialect=source.dialect,
+            tables=admitted.tables,
+        ),
+        tables=admitted.tables,
+        votes_requested=0,
+        warnings=(*file_warnings(source, admitted.tables), *warnings),
+        seconds={
+            "total": total_s,
+            "retrieve": 0.0,
+            "reason": 0.0,
+            "execute": execution.seconds,
+        },
+        tokens={"prompt": 0, "cached": 0, "completion": 0},
+        max_rows=max_rows,
+    )
 
 
 def left_out_warnings(sources: Sequence[Source]) -> tuple[AnswerWarning, ...]:

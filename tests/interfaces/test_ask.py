@@ -71,6 +71,7 @@ def test_flags_reach_the_database(cli, fake) -> None:
         "tables": ("t",),
         "exclude": (),
         "on_event": None,
+        "rerank": False,
     }
 
 
@@ -189,8 +190,38 @@ def test_search_without_a_match(cli, fake) -> None:
     assert cli("search", "-s", "a.db", "q").out == "no table matches\n"
 
 
-def test_rerank_is_refused(cli, fake) -> None:
-    assert cli("search", "-s", "a.db", "q", "--rerank").code == 2
+def test_rerank_reaches_the_database(cli, fake) -> None:
+    from dbrag.types import SearchResult
+
+    cli("search", "-s", "a.db", "q")
+    cli("search", "-s", "a.db", "q", "--rerank")
+    cli("ask", "-s", "a.db", "q", "--no-rerank")
+    assert [arguments["rerank"] for _, arguments in fake.calls] == [None, True, False]
+    told = {
+        "model": "local:m",
+        "k": 12,
+        "votes": 5,
+        "valid": 4,
+        "seconds": 2.0,
+        "tokens": {"prompt": 1000, "cached": 0, "completion": 20},
+        "left_out": {"tables": 3, "columns": 1960, "rows": 0},
+    }
+    fake.result = SearchResult("q", (), 0.0, rerank=told)
+    assert "reranked by local:m among 12 tables: 4 of 5 orders valid, 1,020 tokens" in (
+        out := cli("search", "-s", "a.db", "q").out
+    )
+    assert "left out of the prompt: 3 tables, 1,960 columns\n" in out
+    assert cli("search", "-s", "a.db", "q", "--json").json["rerank"] == told
+
+
+def test_a_search_tells_of_a_remote_model_only_where_it_is_asked(cli, fake, monkeypatch) -> None:
+    monkeypatch.setattr(
+        "dbrag.models.load.load_chat_model",
+        lambda spec, _: FunctionModel(lambda _: "", name=spec, remote=True),
+    )
+    far = ("-s", "a.db", "q", "--model", "openai:gpt-4o")
+    assert "remote model" not in cli("search", *far, "--no-rerank").err
+    assert "remote model" in cli("search", *far).err
 
 
 def test_index(cli, fake) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dbrag.errors import ModelError, ModelNotInstalled, PromptTooLong
+from dbrag.errors import InvalidReply, ModelError, ModelNotInstalled, PromptTooLong
 from dbrag.models.base import ChatModel, Prompt
 from dbrag.models.remote import RemoteModel
 
@@ -144,7 +144,7 @@ def test_reply_against_the_schema_is_asked_for_once_more() -> None:
 
 
 def test_twice_against_the_schema_is_an_error() -> None:
-    with pytest.raises(ModelError, match=r"did not follow the JSON schema: no JSON"):
+    with pytest.raises(InvalidReply, match=r"did not follow the JSON schema: no JSON"):
         fake(lambda *_: "Sure!").sample(PROMPT, schema=SCHEMA)
 
 
@@ -222,6 +222,24 @@ def test_schema_reaches_the_endpoint(endpoint: Web) -> None:
     RemoteModel("openai:gpt-4o").sample(PROMPT, schema=SCHEMA)
     assert bodies[0]["response_format"]["type"] == "json_schema"
     assert bodies[0]["response_format"]["json_schema"]["schema"]["required"] == ["sql"]
+
+
+def test_an_endpoint_that_refuses_schemas_is_told_in_words(endpoint: Web) -> None:
+    bodies: list[dict[str, Any]] = []
+
+    def answer(_: str, body: dict[str, Any]) -> tuple[int, Any]:
+        bodies.append(body)
+        if "response_format" in body:
+            text = "Invalid parameter: 'response_format' of type 'json_schema' is not supported"
+            return 400, {"error": {"message": text}}
+        return 200, completion('{"sql": "s"}')
+
+    endpoint.post = answer
+    model = RemoteModel("openai:gpt-3.5-turbo")
+    assert model.sample(PROMPT, schema=SCHEMA)[0].text == '{"sql": "s"}'
+    assert "following this JSON schema" in bodies[1]["messages"][0]["content"]
+    model.sample(PROMPT, schema=SCHEMA)
+    assert ["response_format" in body for body in bodies] == [True, False, False]
 
 
 @pytest.mark.parametrize(

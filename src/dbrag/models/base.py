@@ -100,6 +100,7 @@ class ChatModel(Protocol):
 
         Raises:
             PromptTooLong: the prompt does not fit ``context_tokens``.
+            InvalidReply: a reply does not follow ``schema``.
             ModelError: the model fails.
         """
         ...

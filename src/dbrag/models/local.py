@@ -26,7 +26,7 @@ import weakref
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from dbrag.errors import ModelError, ModelNotInstalled, PromptTooLong, WeightsError
+from dbrag.errors import InvalidReply, ModelError, ModelNotInstalled, PromptTooLong, WeightsError
 from dbrag.models.base import Prompt, Reply
 from dbrag.models.gguf import GGUFHeader, read_header
 from dbrag.models.json_schema import problem_of
@@ -158,7 +158,8 @@ class LlamaModel:
 
         Raises:
             PromptTooLong: prompt and ``max_tokens`` exceed ``context_tokens``; nothing is cut.
-            ModelError: llama.cpp fails, or does not follow ``schema``.
+            ModelError: llama.cpp fails.
+            InvalidReply: it does not follow ``schema``.
         """
         with self._lock:
             self.load()
@@ -270,7 +271,7 @@ class LlamaModel:
         for reply in replies:
             problem = problem_of(reply.text, schema) if reply.finish != "length" else None
             if problem is not None:
-                raise ModelError(f"{self._name!r} did not follow the JSON schema: {problem}")
+                raise InvalidReply(f"{self._name!r} did not follow the JSON schema: {problem}")
 
     def _fitting_tokens(self, messages: list[dict[str, str]], max_tokens: int) -> int:
         """Tokens of the prompt, or an upper bound where even that fits."""

@@ -17,7 +17,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from dbrag.errors import DbragError, ModelError, ModelNotInstalled, PromptTooLong
+from dbrag.errors import DbragError, InvalidReply, ModelError, ModelNotInstalled, PromptTooLong
 from dbrag.models.base import Prompt, Reply
 from dbrag.models.json_schema import problem_of
 
@@ -57,6 +57,7 @@ class RemoteModel:
         self._model = model if model is not None else _build(spec)
         self._closed = False
         self._slots: asyncio.Semaphore | None = None
+        self._schemas = True  # until the endpoint refuses one
 
     @property
     def name(self) -> str:
@@ -90,7 +91,8 @@ class RemoteModel:
 
         Raises:
             PromptTooLong: the provider says so.
-            ModelError: no connection, an HTTP error, a timeout, a reply against ``schema``.
+            ModelError: no connection, an HTTP error, a timeout.
+            InvalidReply: a reply against ``schema``.
         """
         if self._closed:
             raise ModelError(f"{self._name!r} is closed")
@@ -152,7 +154,7 @@ class RemoteModel:
         second = await self._request(prompt, settings, schema)
         problem = problem_of(second.text, schema)
         if problem is not None:
-            raise ModelError(f"{self._name!r} did not follow the JSON schema: {problem}")
+            raise InvalidReply(f"{self._name!r} did not follow the JSON schema: {problem}")
         return replace(
             second,
             prompt_tokens=reply.prompt_tokens + second.prompt_tokens,
@@ -176,6 +178,9 @@ class RemoteModel:
                     model_request_parameters=parameters,
                 )
         except Exception as error:
+            if parameters.output_mode == "native" and _refuses_schema(error):
+                self._schemas = False
+                return await self._request(prompt, settings, schema)
             raise self._failure(error) from error
         usage = response.usage
         text = "".join(part.content for part in response.parts if part.part_kind == "text")
@@ -194,7 +199,8 @@ class RemoteModel:
 
         system = prompt.system
         parameters = ModelRequestParameters()
-        if schema is not None and self._profile().get("supports_json_schema_output"):
+        native = self._schemas and self._profile().get("supports_json_schema_output")
+        if schema is not None and native:
             definition = OutputObjectDefinition(json_schema=dict(schema), name="reply")
             parameters = ModelRequestParameters(output_mode="native", output_object=definition)
         elif schema is not None:
@@ -303,6 +309,12 @@ def _one_line(error: BaseException) -> str:
             text = text.replace(value, "…")
     text = _SECRET.sub("…", text)
     return text if len(text) <= 300 else f"{text[:299]}…"
+
+
+def _refuses_schema(error: Exception) -> bool:
+    """gpt-3.5-turbo and many compatible endpoints answer a schema with HTTP 400."""
+    words = r"response_format|json_schema|text\.format|structured"
+    return getattr(error, "status_code", None) in (400, 422) and bool(re.search(words, str(error)))
 
 
 def _is_loopback(url: str | None) -> bool:

@@ -177,7 +177,7 @@ class Reasoner:
         model = self._model()
         outcome.model = model.name
         if model.remote:
-            outcome.warnings.append(_remote_warning(model))
+            outcome.warnings.append(remote_warning(model.name))
         shop = self._workshop(selection, model, outcome.usage, dry_run)
         attempts = self._attempts(question, selection, candidates, shop, outcome.requested)
         ran = [a for a in attempts if (a.program if dry_run else a.execution) is not None]
@@ -300,10 +300,11 @@ def _text(
     return evidence.answer_text(winner.execution, agreement)
 
 
-def _remote_warning(model: ChatModel) -> AnswerWarning:
+def remote_warning(model: str) -> AnswerWarning:
+    """That data left this machine, for ``provider:name``."""
     return AnswerWarning(
         "remote_model",
-        f"the question, the schema and sample values were sent to {model.name}",
+        f"the question, the schema and sample values were sent to {model}",
     )
 
 

@@ -24,6 +24,9 @@ _SQL_LEAVES_OUT = ("text", "votes", "tokens")
 @click.option("--votes", type=click.IntRange(1, 100), metavar="N", help="Programs voted on.")
 @click.option("--dry-run", is_flag=True, help="Write and check the program, do not run it.")
 @click.option(
+    "--rerank/--no-rerank", default=None, help="Let the chat model order the best tables anew."
+)
+@click.option(
     "--tables", multiple=True, metavar="T …", help="Use only these tables; several may follow."
 )
 @click.option(
@@ -40,6 +43,7 @@ def ask(
     question: str,
     votes: int | None,
     dry_run: bool,
+    rerank: bool | None,
     tables: tuple[str, ...],
     exclude: tuple[str, ...],
     max_rows: int | None,
@@ -71,6 +75,7 @@ def ask(
             dry_run=dry_run,
             max_rows=max_rows,
             on_event=events,
+            rerank=rerank,
         )
         file.answer = answer
     notes = files.write(answer)
@@ -168,15 +173,15 @@ def read_text(given: str, what: str) -> str:
     return given
 
 
-def tell_remote(settings: Settings) -> None:
-    """Say once that questions to a remote model leave this machine.
+def tell_remote(settings: Settings, *, chat: bool = True) -> None:
+    """Say once what leaves this machine for a remote chat model, if ``chat``, or encoder.
 
     Raises:
         ModelError: the remote model cannot be used; better now than after indexing.
     """
     from dbrag.models.load import is_remote, load_chat_model
 
-    if is_remote(settings.model):
+    if chat and is_remote(settings.model):
         model = load_chat_model(settings.model, settings)
         if model.remote:  # not so on a server of this machine
             from dbrag.interfaces.cli.notices import tell_remote_once

@@ -117,11 +117,25 @@ def search_lines(result: SearchResult, *, explain: bool = False) -> list[str]:
             for i, c in enumerate(result.candidates, 1)
         ]
         lines = aligned(("", "table", "score", "why"), rows, width=terminal_width())
+    if result.rerank:
+        lines.append(rerank_line(result.rerank))
     if explain:
         for candidate in result.candidates:
             lines += ["", *candidate_lines(candidate)]
     lines += [f"warning ({w.code}): {cell_text(w.message)}" for w in result.warnings]
     return lines
+
+
+def rerank_line(told: Mapping[str, Any]) -> str:
+    """Who ordered the tables anew, from how many, and what it cost."""
+    tokens = told["tokens"]["prompt"] + told["tokens"]["completion"]
+    text = (
+        f"reranked by {cell_text(told['model'])} among {count(told['k'], 'table')}: "
+        f"{told['valid']} of {count(told['votes'], 'order')} valid, "
+        f"{count(tokens, 'token')}, {duration(told['seconds'])}"
+    )
+    left = ", ".join(f"{n:,} {what}" for what, n in told["left_out"].items() if n)
+    return f"{text}; left out of the prompt: {left}" if left else text
 
 
 def candidate_lines(candidate: Candidate) -> list[str]:

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
-from dbrag.errors import UsageError
 from dbrag.interfaces.cli import output
-from dbrag.interfaces.cli.ask import read_text
+from dbrag.interfaces.cli.ask import read_text, tell_remote
 from dbrag.interfaces.cli.options import ListCommand, Run, common_options, pass_run
+
+if TYPE_CHECKING:
+    from dbrag.settings import Settings
 
 
 @click.command(cls=ListCommand, short_help="Rank the tables for a question.")
 @click.argument("question")
 @click.option("--top", type=click.IntRange(1), metavar="N", help="Tables shown (default 5).")
 @click.option("--k", type=click.IntRange(1), metavar="N", help="Tables ranked (default 50).")
-@click.option("--rerank/--no-rerank", default=None, help="Let the chat model rerank.")
+@click.option(
+    "--rerank/--no-rerank", default=None, help="Let the chat model order the best tables anew."
+)
 @click.option(
     "--tables", multiple=True, metavar="T …", help="Only these tables; several may follow."
 )
@@ -34,15 +40,23 @@ def search(
     exclude: tuple[str, ...],
     explain: bool,
 ) -> int:
-    """Rank the tables for QUESTION; no language model is asked."""
+    """Rank the tables for QUESTION.
+
+    A language model is asked only with --rerank, or where the setting rerank says so.
+    """
     from dbrag.interfaces.cli.notices import Events
 
     question = run.asked = read_text(question, "question")
-    if rerank:
-        raise UsageError("reranking by the chat model is not built yet", "leave --rerank out")
     with Events(run) as events, run.database() as database:
+        tell_remote(database.settings, chat=may_rerank(database.settings, rerank))
         result = database.search(
-            question, top=top, k=k, tables=tables, exclude=exclude, on_event=events
+            question,
+            top=top,
+            k=k,
+            tables=tables,
+            exclude=exclude,
+            on_event=events,
+            rerank=rerank,
         )
     if run.json:
         output.emit_json(result.to_dict())
@@ -51,3 +65,10 @@ def search(
 
         output.emit("\n".join(search_lines(result, explain=explain or run.verbose)))
     return 0
+
+
+def may_rerank(settings: Settings, rerank: bool | None) -> bool:
+    """Whether a search may ask the chat model: by the flag, else by the setting."""
+    if rerank is not None:
+        return rerank
+    return settings.rerank == "on" or (settings.rerank == "auto" and not settings.offline)
