@@ -52,7 +52,8 @@ def _from_json(text: str) -> list[int] | None:
         return None
     if isinstance(value, dict):
         lists = [item for item in value.values() if isinstance(item, list)]
-        value = value["tables"] if isinstance(value.get("tables"), list) else (lists or [None])[0]
+        named = value.get("tables")
+        value = named if isinstance(named, list) else next(iter(lists), None)
     if not isinstance(value, list):
         return None
     return [number for item in value if (number := _number(item)) is not None]
