@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 from dbrag.index.encoder import check_encoder
 from dbrag.retrieval.coverage import table_coverage
-from dbrag.retrieval.explain import best_rows, matches_of, reason
+from dbrag.retrieval.explain import ROWS_PER_TABLE, matches_of, reason
 from dbrag.retrieval.joinaware import JOIN_RANKINGS, group_best
+from dbrag.retrieval.lookup import LookedUp, look_up
 from dbrag.retrieval.mentions import mention_scores
-from dbrag.retrieval.typos import mentions_in
 from dbrag.types import Candidate
 
 if TYPE_CHECKING:
@@ -24,14 +24,15 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dbrag.index.adjacency import Adjacency
+    from dbrag.index.row_search import RowMode
     from dbrag.index.store import Index
     from dbrag.models.base import Embedder
     from dbrag.retrieval.mentions import Mention
+    from dbrag.retrieval.timing import StageTimer
     from dbrag.types import TableRef
 
     Array = NDArray[np.float32]
 
-_ROW_HITS = 500
 TABLES_WITH_ROWS = 10
 
 
@@ -85,6 +86,8 @@ def rank(
     weights: CoarseWeights = DEFAULT,
     join_ranking: str = "pagerank",
     groups: NDArray[np.int32] | None = None,
+    row_search: RowMode = "text",
+    timer: StageTimer | None = None,
 ) -> list[Candidate]:
     """The ``k`` best tables for a question, best first; ties in catalog order.
 
@@ -96,10 +99,12 @@ def rank(
         join_ranking: a key of ``joinaware.JOIN_RANKINGS``.
         groups: ``[n_tables]``: number of the database of each table, where tables of one
             database shall support each other; -1 for none.
+        row_search: how rows are found.
+        timer: is told the seconds of each stage.
 
     Raises:
         EncoderMismatch: the index was built with another encoder.
-        IndexUnusable: the index is damaged.
+        IndexUnusable: the index is damaged, or lacks the row vectors asked for.
     """
     import numpy as np
 
@@ -107,10 +112,12 @@ def rank(
     refs = [table.ref for table in index.catalog.tables]
     if not refs:
         return []
-    parts = score_parts(index, embedder, question)
-    scores, weighted = combine(
-        parts, index.adjacency, weights, join_ranking=join_ranking, groups=groups
-    )
+    looked = look_up(index, embedder, question, row_search, timer)
+    parts = score_parts(index, embedder, question, looked)
+    with looked.timer.stage("joins"):
+        scores, weighted = combine(
+            parts, index.adjacency, weights, join_ranking=join_ranking, groups=groups
+        )
     only = None if tables is None else set(tables)
     allowed = [
         (sources is None or ref.source in sources) and (only is None or ref in only) for ref in refs
@@ -118,7 +125,8 @@ def rank(
     order = np.argsort(-np.where(allowed, scores, -np.inf), kind="stable")[: max(k, 0)]
     chosen = [int(i) for i in order if allowed[i]]
     with_rows = [refs[i] for i in chosen[:TABLES_WITH_ROWS]]
-    rows = best_rows(index, question, with_rows)
+    with looked.timer.stage("candidates' rows"):
+        rows = looked.rows.rows_of(with_rows, ROWS_PER_TABLE)
     candidates = []
     for i in chosen:
         matches = matches_of(index.catalog.tables[i], parts.mentions)
@@ -129,25 +137,33 @@ def rank(
                 parts={name: float(part[i]) for name, part in weighted.items()},
                 rows=rows.get(refs[i], ()),
                 matches=matches,
-                reason=reason(index, i, parts, scores, matches),
+                reason=reason(index, i, parts, scores, matches, row_search),
                 similarity=float(parts.similarity[i]),
             )
         )
     return candidates
 
 
-def score_parts(index: Index, embedder: Embedder, question: str) -> Parts:
-    """All parts of all tables, scaled."""
+def score_parts(
+    index: Index, embedder: Embedder, question: str, looked: LookedUp | None = None
+) -> Parts:
+    """All parts of all tables, scaled.
+
+    Args:
+        looked: what ``look_up`` gave for the question; None looks it up by text.
+    """
     import numpy as np
 
-    dense = index.tables.scores(embedder.encode([question])[0], question)
+    looked = looked or look_up(index, embedder, question)
+    with looked.timer.stage("tables"):
+        dense = index.tables.scores(looked.vector, question)
+        coverage = table_coverage(question, index.tables, index.adjacency)
     position = index.catalog.position
     rows = np.zeros(len(position), np.float32)
-    for ref, score in index.rows.best(question, _ROW_HITS).items():
+    for ref, score in looked.rows.best().items():
         rows[position[ref]] = score
-    mentions = mentions_in(index, embedder, question)
     values = np.zeros(len(position), np.float32)
-    for ref, score in mention_scores(mentions, len(position)).items():
+    for ref, score in mention_scores(looked.mentions, len(position)).items():
         values[position[ref]] = score
     preferred = np.zeros(len(position), np.float32)
     for ref, note in index.notes.tables.items():
@@ -157,12 +173,12 @@ def score_parts(index: Index, embedder: Embedder, question: str) -> Parts:
         names=_scaled(dense.names),
         columns=_scaled(dense.columns),
         bm25=_scaled(dense.bm25),
-        coverage=_scaled(table_coverage(question, index.tables, index.adjacency)),
+        coverage=_scaled(coverage),
         rows=_scaled(rows),
         values=values,
         preferred=preferred,
         similarity=np.maximum(dense.names, dense.columns),
-        mentions=mentions,
+        mentions=looked.mentions,
     )
 
 

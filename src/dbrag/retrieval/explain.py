@@ -2,41 +2,30 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dbrag.index.words import plain_words, split_identifier
 from dbrag.retrieval.spelling import inflections
 from dbrag.types import ValueMatch
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Sequence
 
     import numpy as np
     from numpy.typing import NDArray
 
+    from dbrag.index.row_search import RowMode
     from dbrag.index.store import Index
     from dbrag.retrieval.coarse import Parts
     from dbrag.retrieval.mentions import Mention
-    from dbrag.types import Table, TableRef
+    from dbrag.types import Table
 
 ROWS_PER_TABLE = 3
 MATCHES_PER_TABLE = 10
-_ROW_HITS = 200
 _CLEARLY = 1.5
 """Deviations above the mean from which a part is worth a word in the reason."""
 _LONGEST_SHOWN = 40
-
-
-def best_rows(
-    index: Index, question: str, tables: Collection[TableRef]
-) -> dict[TableRef, tuple[Mapping[str, Any], ...]]:
-    """Up to three rows of each table that share words with the question, best first."""
-    rows: dict[TableRef, list[Mapping[str, Any]]] = {}
-    for hit in index.rows.search(question, _ROW_HITS, tables):
-        found = rows.setdefault(hit.table, [])
-        if len(found) < ROWS_PER_TABLE and hit.row not in found:
-            found.append(hit.row)
-    return {ref: tuple(found) for ref, found in rows.items()}
+_HOW_ROWS = {"text": "shares words with", "dense": "resembles", "both": "fits"}
 
 
 def matches_of(table: Table, mentions: Sequence[Mention]) -> tuple[ValueMatch, ...]:
@@ -70,6 +59,7 @@ def reason(
     parts: Parts,
     scores: NDArray[np.float32],
     matches: Sequence[ValueMatch],
+    row_search: RowMode = "text",
 ) -> str:
     """Why table ``i`` of the catalog ranks where it does, in one sentence."""
     table = index.catalog.tables[i]
@@ -82,7 +72,7 @@ def reason(
         said.append(f"{'the name' if name else 'a column'} resembles the question")
     said += [f"{table.ref.name}.{m.column} = {_shown(m.value)}" for m in matches[:2]]
     if parts.rows[i] > _CLEARLY and not matches:
-        said.append("a row shares words with the question")
+        said.append(f"a row {_HOW_ROWS[row_search]} the question")
     joined = _likeliest_neighbour(index, i, scores)
     if joined:
         said.append(joined)
