@@ -18,7 +18,6 @@ from tests.index.conftest import SHOP, ZOO, write_db
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from dbrag.index.store import Index
 
@@ -57,13 +56,14 @@ def test_the_same_as_one_after_another(index: Index, question: str) -> None:
 @pytest.mark.parametrize("mode", ["text", "dense", "both"])
 def test_the_way_of_searching_rows_reaches_the_candidates(index: Index, mode: Any) -> None:
     timer = StageTimer()
-    first, *others = rank(index, EMBEDDER, "red panda", row_search=mode, timer=timer)
+    question = "species red panda, id 1"
+    first, *others = rank(index, EMBEDDER, question, row_search=mode, timer=timer)
     assert first.table == ANIMAL
     assert first.rows[0]["species"] == "red panda"
     assert bool(others[0].rows) == (mode != "text")
     stages = ["encode", "rows", "values", "tables", "joins", "candidates' rows"]
     assert sorted(timer.seconds) == sorted(stages)
-    again = rank(index, EMBEDDER, "red panda", row_search=mode)
+    again = rank(index, EMBEDDER, question, row_search=mode)
     assert again == [first, *others]
 
 
