@@ -106,6 +106,19 @@ class TableNote:
 
 
 @dataclass(frozen=True, slots=True)
+class JoinOptions:
+    """What ``[joins]`` says: corrections of what is declared or inferred.
+
+    Attributes:
+        add: joins, written ``shop.orders.customer_id = shop.customers.id``.
+        remove: what is none, in either direction.
+    """
+
+    add: tuple[str, ...] = ()
+    remove: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class OpenOptions:
     """Everything that opening sources depends on beside their names.
 

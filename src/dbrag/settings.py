@@ -15,6 +15,7 @@ from typing import Any
 from dbrag.errors import UsageError
 from dbrag.options import (
     FileOptions,
+    JoinOptions,
     OpenOptions,
     SourceOptions,
     TableNote,
@@ -26,6 +27,7 @@ CONFIG_NAME = "dbrag.toml"
 DEFAULT_MODEL = "local:qwen2.5-coder-1.5b"
 
 _WORDS = {
+    "infer_joins": ("all", "undeclared", "off"),
     "rerank": ("auto", "on", "off"),
     "row_context": ("relevant", "random", "none"),
     "row_search": ("text", "dense", "both"),
@@ -65,6 +67,9 @@ class Settings:
         source_options: ``[source.NAME]`` of ``dbrag.toml``.
         file_options: ``[files."PATTERN"]`` of ``dbrag.toml``.
         notes: ``[notes."TABLE"]`` of ``dbrag.toml``: descriptions, synonyms, preferred tables.
+        infer_joins: where joins are inferred from values and names beside the declared
+            keys: "all", "undeclared" (sources that declare none) or "off".
+        joins: ``[joins]`` of ``dbrag.toml``: joins to add and to remove.
         membership: tables of one database support each other in the ranking.
         rerank: whether the chat model orders the best tables anew: "on", "off", or "auto"
             (by model, see ``retrieval.rerank.is_on``).
@@ -105,6 +110,8 @@ class Settings:
     source_options: Mapping[str, SourceOptions] = field(default_factory=dict)
     file_options: Mapping[str, FileOptions] = field(default_factory=dict)
     notes: Mapping[str, TableNote] = field(default_factory=dict)
+    infer_joins: str = "all"
+    joins: JoinOptions = field(default_factory=JoinOptions)
     membership: bool = False
     rerank: str = "auto"
     rerank_k: int | None = None
@@ -212,6 +219,11 @@ def _from_file(path: Path) -> dict[str, Any]:
     for name, kind in (("source", SourceOptions), ("files", FileOptions)):
         if name in data:
             tables[_TABLES[name]] = _from_table(data.pop(name), name, kind, str(path))
+    if "joins" in data:
+        try:
+            tables["joins"] = read_options(JoinOptions, data.pop("joins"), "joins")
+        except UsageError as error:
+            raise UsageError(f"{error.message} (in {path})", error.hint) from error
     if "notes" in data:
         try:
             tables["notes"] = read_notes(data.pop("notes"))
@@ -307,7 +319,7 @@ def _to_int(value: Any) -> int:
     return int(value)
 
 
-_TABLES = {"source": "source_options", "files": "file_options", "notes": "notes"}
+_TABLES = {"source": "source_options", "files": "file_options", "notes": "notes", "joins": "joins"}
 """Tables of ``dbrag.toml`` and their fields."""
 _TEXTS = frozenset({"schemas", "redact"})
 

@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from uuid import UUID
 from zlib import crc32
 
+from dbrag.sources.statements import HIDDEN
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
@@ -95,7 +97,7 @@ class TableSketch:
 
 def sketch_table(table: Table, columns: Sequence[ColumnSketch]) -> TableSketch:
     """The sketch of a table whose columns are sketched; columns it no longer has go."""
-    names = {column.name for column in table.columns}
+    names = {column.name for column in table.columns if column.comment != HIDDEN}
     known = table.row_count if table.row_count is not None else table.estimate
     return TableSketch(
         ref=table.ref,

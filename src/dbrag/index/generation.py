@@ -5,14 +5,16 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from dbrag.catalog.joins import JoinGraph
+from dbrag.catalog.sketches import sketch_columns
 from dbrag.index.catalogs import read_catalog, write_catalog
 from dbrag.index.files import link, link_tree, translated
 from dbrag.index.fulltext import TextWriter, of_tables, open_texts
+from dbrag.index.joins import make_joins
 from dbrag.index.layout import Layout
 from dbrag.index.row_hashes import Partial
 from dbrag.index.row_vectors import keep_row_vectors, write_row_vectors
 from dbrag.index.rows import ROWS, row_texts
+from dbrag.index.sketches import Columns, keep_sketches, read_sketches, write_sketches
 from dbrag.index.summaries import column_texts, names_text, samples_text
 from dbrag.index.tables import write_tables
 from dbrag.index.values import VALUES, column_values
@@ -43,6 +45,7 @@ class NextGeneration:
         self._inputs = inputs
         self._sources: list[str] = []
         self._taken: dict[str, list[str]] = {}
+        self._sketched: Columns = {}
         with translated(files.root.parent, "write"):
             files.catalogs.mkdir(parents=True)
             files.reader_lock.touch()
@@ -58,6 +61,8 @@ class NextGeneration:
     def add_table(self, table: Table, rows: Sequence[Sequence[Any]]) -> None:
         """Make the rows and values of a table searchable."""
         values, columns = column_values(rows, len(table.columns))
+        names = [column.name for column in table.columns]
+        self._sketched[table.ref] = sketch_columns(names, rows)
         with translated(self.files.root.parent, "write"):
             for start in range(0, len(rows), _CHUNK_ROWS):
                 texts = row_texts(rows[start : start + _CHUNK_ROWS])
@@ -70,6 +75,12 @@ class NextGeneration:
         """Write the catalog of a source that was read, ordered by schema and name."""
         ordered = sorted(tables, key=lambda table: (table.ref.schema or "", table.ref.name))
         write_catalog(self.files.catalog(source), ordered, marks)
+        with translated(self.files.root.parent, "write"):
+            known = read_sketches(self._previous, source) if self._previous else {}
+            # Without a profile nothing was read: then an earlier sketch is of other rows.
+            kept = {t.ref: known[t.ref] for t in ordered if t.profile and t.ref in known}
+            write_sketches(self.files, source, ordered, kept | self._sketched)
+        self._sketched = {}
         self._sources.append(source)
 
     def take_over(
@@ -80,6 +91,7 @@ class NextGeneration:
 
     def take_back(self, source: str) -> None:
         """Remove the texts of a source whose reading failed."""
+        self._sketched = {}
         with translated(self.files.root.parent, "write"):
             self._taken.pop(source, None)
             self._rows.take_back(source)
@@ -109,6 +121,7 @@ class NextGeneration:
             return
         for source in kept:
             link(self._previous.catalog(source), self.files.catalog(source))
+            keep_sketches(self._previous, self.files, source)
             self._sources.append(source)
 
     def write_tables(
@@ -123,7 +136,7 @@ class NextGeneration:
         tables = self._tables()
         with translated(self.files.root.parent, "write"):
             tables = self._inputs.apply(self.files, tables)
-        joins = JoinGraph.from_tables(tables)
+            joins = make_joins(self.files, tables, self._inputs.joins)
         near = [[ref.name for ref in joins.neighbours(table.ref)] for table in tables]
         write_tables(
             self.files,

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from dbrag.catalog.notes import NO_NOTES, NotesInForce, notes_of
 from dbrag.index import summaries
+from dbrag.index.joins import JoinInputs, read_join_inputs
 from dbrag.options import TableNote, read_notes
 from dbrag.types import AnswerWarning, TableRef
 
@@ -25,7 +26,11 @@ if TYPE_CHECKING:
     from dbrag.settings import Settings
     from dbrag.types import Table
 
-REASONS = {"notes": "notes changed", "texts": "texts are written otherwise by this dbrag"}
+REASONS = {
+    "joins": "joins changed",
+    "notes": "notes changed",
+    "texts": "texts are written otherwise by this dbrag",
+}
 """Name of an input → what is told when it has changed."""
 
 
@@ -34,11 +39,12 @@ class TextInputs:
     """Everything but the sources that a table's texts are made of."""
 
     notes: Mapping[str, TableNote] = field(default_factory=dict)
+    joins: JoinInputs = field(default_factory=JoinInputs)
 
     @classmethod
     def of(cls, settings: Settings) -> TextInputs:
         """What the settings say."""
-        return cls(settings.notes)
+        return cls(settings.notes, JoinInputs.of(settings))
 
     @classmethod
     def read(cls, generation: Generation) -> TextInputs:
@@ -48,13 +54,17 @@ class TextInputs:
             OSError, ValueError, KeyError, TypeError: damaged.
         """
         data = _read(generation)
-        return cls(read_notes(data["given"])) if data else cls()
+        return cls(read_notes(data["given"]) if data else {}, read_join_inputs(generation))
 
     @property
     def marks(self) -> Mapping[str, str]:
         """Name of each input → a digest of it, "" where there is nothing."""
         given = {name: asdict(note) for name, note in self.notes.items()}
-        return {"notes": _digest(given) if given else "", "texts": str(summaries.FORMAT)}
+        return {
+            "joins": self.joins.digest,
+            "notes": _digest(given) if given else "",
+            "texts": str(summaries.FORMAT),
+        }
 
     def apply(self, generation: Generation, tables: Sequence[Table]) -> list[Table]:
         """The tables with the notes on them, and a record of these in a new generation.

@@ -16,6 +16,7 @@ from dbrag.index.encoder import check_encoder
 from dbrag.index.files import REBUILD, translated, tree_bytes
 from dbrag.index.fulltext import TextTable
 from dbrag.index.inputs import read_notes_in_force
+from dbrag.index.joins import read_joins
 from dbrag.index.layout import Layout, table_id
 from dbrag.index.locks import ReaderLock
 from dbrag.index.manifest import read_manifest, stale_sources
@@ -59,7 +60,9 @@ class Index:
                 for table in read_catalog(files.catalog(entry.name))
             )
         )
-        self.joins = JoinGraph.from_tables(self.catalog.tables)
+        stored = read_joins(files)
+        self.join_problems = () if stored is None else stored.problems
+        self.joins = stored.graph if stored else JoinGraph.from_tables(self.catalog.tables)
         self.tables = TableIndex(files, len(self.catalog.tables))
         columns: Mapping[int, tuple[TableRef, Sequence[str]]] = {
             table_id(table.ref): (table.ref, [column.name for column in table.columns])
