@@ -61,7 +61,7 @@ def test_the_way_of_searching_rows_reaches_the_candidates(index: Index, mode: An
     assert first.table == ANIMAL
     assert first.rows[0]["species"] == "red panda"
     assert bool(others[0].rows) == (mode != "text")
-    stages = ["encode", "rows", "values", "tables", "joins", "candidates' rows"]
+    stages = ["encode", "rows", "values", "tables", "joins", "candidates' rows", "reasons"]
     assert sorted(timer.seconds) == sorted(stages)
     again = rank(index, EMBEDDER, question, row_search=mode)
     assert again == [first, *others]

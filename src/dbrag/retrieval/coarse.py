@@ -106,8 +106,6 @@ def rank(
         EncoderMismatch: the index was built with another encoder.
         IndexUnusable: the index is damaged, or lacks the row vectors asked for.
     """
-    import numpy as np
-
     check_encoder(index.manifest.encoder, embedder.sha256, embedder.name)
     refs = [table.ref for table in index.catalog.tables]
     if not refs:
@@ -118,30 +116,42 @@ def rank(
         scores, weighted = combine(
             parts, index.adjacency, weights, join_ranking=join_ranking, groups=groups
         )
-    only = None if tables is None else set(tables)
-    allowed = [
-        (sources is None or ref.source in sources) and (only is None or ref in only) for ref in refs
-    ]
-    order = np.argsort(-np.where(allowed, scores, -np.inf), kind="stable")[: max(k, 0)]
-    chosen = [int(i) for i in order if allowed[i]]
+    chosen = _best(scores, _allowed(refs, sources, tables), k)
     with_rows = [refs[i] for i in chosen[:TABLES_WITH_ROWS]]
     with looked.timer.stage("candidates' rows"):
         rows = looked.rows.rows_of(with_rows, ROWS_PER_TABLE)
-    candidates = []
-    for i in chosen:
-        matches = matches_of(index.catalog.tables[i], parts.mentions)
-        candidates.append(
+    with looked.timer.stage("reasons"):
+        return [
             Candidate(
                 table=refs[i],
                 score=float(scores[i]),
                 parts={name: float(part[i]) for name, part in weighted.items()},
                 rows=rows.get(refs[i], ()),
-                matches=matches,
+                matches=(matches := matches_of(index.catalog.tables[i], parts.mentions)),
                 reason=reason(index, i, parts, scores, matches, row_search),
                 similarity=float(parts.similarity[i]),
             )
-        )
-    return candidates
+            for i in chosen
+        ]
+
+
+def _allowed(
+    refs: Sequence[TableRef],
+    sources: Collection[str] | None,
+    tables: Collection[TableRef] | None,
+) -> list[bool]:
+    only = None if tables is None else set(tables)
+    return [
+        (sources is None or ref.source in sources) and (only is None or ref in only) for ref in refs
+    ]
+
+
+def _best(scores: Array, allowed: Sequence[bool], k: int) -> list[int]:
+    """Positions of the ``k`` best allowed tables, best first."""
+    import numpy as np
+
+    order = np.argsort(-np.where(allowed, scores, -np.inf), kind="stable")[: max(k, 0)]
+    return [int(i) for i in order if allowed[i]]
 
 
 def score_parts(
