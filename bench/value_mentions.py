@@ -26,7 +26,7 @@ from dbrag.index.store import Index, open_index
 from dbrag.index.words import STOP_WORDS, WORD, fold
 from dbrag.models.embed import load_embedder
 from dbrag.retrieval.coarse import rank
-from dbrag.retrieval.typos import did_you_mean
+from dbrag.retrieval.hints import did_you_mean
 from dbrag.settings import load_settings
 
 if TYPE_CHECKING:

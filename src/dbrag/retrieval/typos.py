@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 from dbrag.index.words import STOP_WORDS, plain_words
 from dbrag.retrieval.mentions import find_mentions, question_words, search_text
 from dbrag.retrieval.spelling import inflections, splits, swaps, typo_limit
-from dbrag.types import AnswerWarning
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,16 +21,12 @@ if TYPE_CHECKING:
     from dbrag.index.values import ValueHit
     from dbrag.models.base import Embedder
     from dbrag.retrieval.mentions import Mention, Word
-    from dbrag.types import Candidate
 
 _VALUE_HITS = 400
 _NEAR_HITS = 200
 _AROUND = 2
 MAX_UNKNOWN = 4
 """Unknown words looked up, each 4 ms; more are no typos but another language."""
-MAX_TOLD = 3
-_LOOKED_AT = 5
-"""Candidates whose likely typos are told: those an answer is made from."""
 
 
 def mentions_in(index: Index, embedder: Embedder, question: str) -> list[Mention]:
@@ -78,19 +73,3 @@ def _near(index: Index, words: Sequence[Word], word: str) -> list[ValueHit]:
     around = [w.text for w in words[max(0, at - _AROUND) : at + _AROUND + 1] if w.text != word]
     others = [*swaps(word), *splits(word)]
     return index.values.near(word, typo_limit(word), others, around, _NEAR_HITS)
-
-
-def did_you_mean(candidates: Sequence[Candidate]) -> tuple[AnswerWarning, ...]:
-    """A warning for each word that is likely a mistyped value of one of the best tables.
-
-    At most three; of several values the one of the best table is told.
-    """
-    told: dict[str, str] = {}
-    for candidate in candidates[:_LOOKED_AT]:
-        for match in candidate.matches:
-            if match.how == "typo" and match.said not in told:
-                told[match.said] = (
-                    f"no value {match.said!r}; did you mean {match.value!r} "
-                    f"({candidate.table}.{match.column})?"
-                )
-    return tuple(AnswerWarning("did_you_mean", text) for text in list(told.values())[:MAX_TOLD])
