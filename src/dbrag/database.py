@@ -17,17 +17,14 @@ from dbrag import freshness, scope
 from dbrag.execution.run import run
 from dbrag.index import build, store
 from dbrag.reasoning.reasoner import Reasoner, remote_warning
-from dbrag.retrieval import coarse
-from dbrag.retrieval.auto import is_wanted
 from dbrag.retrieval.coverage import SourceVocabulary
-from dbrag.retrieval.rerank import Reranked, Reranker
+from dbrag.retrieval.retriever import Retrieved, Retriever
 from dbrag.settings import Settings, load_settings
 from dbrag.sources import open_sources
 from dbrag.types import (
     SCHEMA_VERSION,
     Answer,
     AnswerWarning,
-    Candidate,
     Execution,
     IndexReport,
     SearchResult,
@@ -162,18 +159,14 @@ class Database:
         started = time.perf_counter()
         question = scope.checked_question(question)
         index = self.opened_index(on_event)
-        candidates = self._candidates(index, question, k, tables, exclude)
-        done = self._reranked(index, question, candidates, rerank, on_event)
-        shown = done.candidates if done else tuple(candidates)
-        warnings = self._source_warnings(index)
-        if done is not None:
-            warnings += (remote_warning(done.model_name),) if done.remote else ()
-            warnings += done.warnings
+        found = self._retrieved(index, question, k, tables, exclude, rerank, on_event)
+        done = found.reranked
+        far = (remote_warning(done.model_name),) if done and done.remote else ()
         return SearchResult(
             question=question,
-            candidates=shown[: top or self.settings.top],
+            candidates=found.candidates[: top or self.settings.top],
             seconds=time.perf_counter() - started,
-            warnings=warnings,
+            warnings=self._source_warnings(index) + far + found.warnings,
             rerank=done.to_dict() if done else None,
             orders={"prior": done.prior, "model": done.model} if done else {},
         )
@@ -209,8 +202,8 @@ class Database:
         started = time.perf_counter()
         question = scope.checked_question(question)
         index = self.opened_index(on_event)
-        candidates = self._candidates(index, question, None, tables, exclude)
-        done = self._reranked(index, question, candidates, False if tables else rerank, on_event)
+        rerank = False if tables else rerank
+        found = self._retrieved(index, question, None, tables, exclude, rerank, on_event)
         retrieve_s = time.perf_counter() - started
         reasoner = Reasoner(
             index=index,
@@ -223,15 +216,15 @@ class Database:
         chosen = tuple(scope.resolve(index.catalog, name) for name in tables)
         answer = reasoner.answer(
             question,
-            done.candidates if done else candidates,
+            found.candidates,
             only=chosen,
             votes=votes or self.settings.votes,
             dry_run=dry_run,
             max_rows=self.settings.max_rows if max_rows is None else max_rows,
             retrieve_s=retrieve_s,
-            warnings=self._source_warnings(index) + (done.warnings if done else ()),
+            warnings=self._source_warnings(index) + found.warnings,
         )
-        return done.told_in(answer) if done else answer
+        return found.told_in(answer)
 
     def sql(self, statement: str, max_rows: int | None = None) -> Answer:
         """Run one statement through the guard and the limits, read-only.
@@ -339,39 +332,32 @@ class Database:
             )
         return self._vocabulary
 
-    def _candidates(
+    def _retrieved(
         self,
         index: store.Index,
         question: str,
         k: int | None,
         tables: Sequence[str],
         exclude: Sequence[str],
-    ) -> list[Candidate]:
-        names = {source.name for source in self.sources}
-        allowed = scope.allowed(index.catalog, names, tables, exclude)
-        return coarse.rank(index, self.embedder(), question, k=k or self.settings.k, tables=allowed)
-
-    def _reranked(
-        self,
-        index: store.Index,
-        question: str,
-        candidates: Sequence[Candidate],
         rerank: bool | None,
         on_event: Listener | None,
-    ) -> Reranked | None:
-        """What the chat model makes of the candidates; None where it is not to be asked."""
-        if not is_wanted(
+    ) -> Retrieved:
+        names = {source.name for source in self.sources}
+        retriever = Retriever(
             self.settings,
-            rerank,
-            len(candidates),
-            loaded=self._chat_model,
-            load=self.chat_model,
-        ):
-            return None
-        done = Reranker(self.chat_model(), self.settings).rerank(index, question, candidates)
-        if on_event:
-            on_event(done.event())
-        return done
+            self.embedder(),
+            self.chat_model,
+            self._chat_model,
+            lambda: self._source_vocabulary(index).parts,
+        )
+        return retriever.retrieve(
+            index,
+            question,
+            scope.allowed(index.catalog, names, tables, exclude),
+            k=k,
+            rerank=rerank,
+            on_event=on_event,
+        )
 
     def _run(self, source: Source, admitted: Admitted) -> Execution:
         return run(

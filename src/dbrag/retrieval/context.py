@@ -11,32 +11,53 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from dbrag.index.row_search import RowMode
     from dbrag.index.store import Index
     from dbrag.types import Table, TableRef
 
     Row = Mapping[str, Any]
 
 KINDS = ("relevant", "random", "none")
-_HITS_PER_TABLE = 20
-"""Rows asked for are this many times the tables, at least ``_FEWEST_HITS``."""
-_FEWEST_HITS = 200
-_ROUNDS = 2
+_HITS = 500
+_ROUNDS = 3
 """One table's many matching rows may crowd out another's few: those are asked for again."""
 
 
 def row_context(
-    index: Index, question: str, tables: Sequence[Table], *, kind: str, limit: int
+    index: Index,
+    question: str,
+    tables: Sequence[Table],
+    *,
+    kind: str,
+    limit: int,
+    mode: RowMode = "text",
+    vector: NDArray[np.float32] | None = None,
 ) -> dict[TableRef, tuple[Row, ...]]:
     """At most ``limit`` rows of each table as column → value, best first; the same every time.
 
+    Args:
+        kind: one of ``KINDS``.
+        mode: how relevant rows are found, the setting ``row_search``.
+        vector: of the question, ``[dim]``, length 1; needed unless ``mode`` is "text".
+
     Raises:
-        IndexUnusable: the index is damaged.
+        IndexUnusable: the index is damaged, or lacks the row vectors asked for.
     """
     if kind == "none" or limit < 1:
         return {table.ref: () for table in tables}
     found: dict[TableRef, list[Row]] = {table.ref: [] for table in tables}
     if kind == "relevant":
-        _search(index, question, found, limit)
+        look = index.rows.look(question, _HITS, mode=mode, vector=vector)
+        for _ in range(_ROUNDS):
+            missing = [ref for ref, rows in found.items() if not rows]
+            more = look.rows_of(missing, limit) if missing else {}
+            if not more:
+                break
+            for ref, rows in more.items():
+                found[ref].extend(rows)
     for table in tables:
         rows = found[table.ref]
         for row in _samples(table):
@@ -45,20 +66,6 @@ def row_context(
             if _text(row) not in [_text(other) for other in rows]:
                 rows.append(row)
     return {ref: tuple(rows) for ref, rows in found.items()}
-
-
-def _search(index: Index, question: str, found: dict[TableRef, list[Row]], limit: int) -> None:
-    missing = list(found)
-    for _ in range(_ROUNDS):
-        hits = max(_FEWEST_HITS, _HITS_PER_TABLE * len(missing))
-        for hit in index.rows.search(question, hits, missing):
-            rows = found[hit.table]
-            if len(rows) < limit and hit.row not in rows:
-                rows.append(hit.row)
-        left = [ref for ref in missing if not found[ref]]
-        if not left or len(left) == len(missing):
-            break
-        missing = left
 
 
 def _samples(table: Table) -> list[Row]:

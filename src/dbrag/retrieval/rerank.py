@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from dbrag.errors import InvalidReply, PromptTooLong
 from dbrag.retrieval.context import row_context
@@ -25,6 +25,10 @@ from dbrag.types import AnswerWarning
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from dbrag.index.row_search import RowMode
     from dbrag.index.store import Index
     from dbrag.models.base import ChatModel, Prompt
     from dbrag.settings import Settings
@@ -154,19 +158,28 @@ class Reranker:
             return self._settings.rerank_k
         return self._settings.k if self._model.remote else min(LOCAL_K, self._settings.k)
 
-    def rerank(self, index: Index, question: str, candidates: Sequence[Candidate]) -> Reranked:
+    def rerank(
+        self,
+        index: Index,
+        question: str,
+        candidates: Sequence[Candidate],
+        vector: NDArray[np.float32] | None = None,
+    ) -> Reranked:
         """Candidates in prior order → the same in fused order.
 
         Two replies that name no known table are asked for again; then the prior order
         stays, with a warning.
 
+        Args:
+            vector: of the question, ``[dim]``, where rows are found by vectors.
+
         Raises:
             PromptTooLong: not even two tables fit.
             ModelError: the model fails or cannot be reached.
-            IndexUnusable: the index is damaged.
+            IndexUnusable: the index is damaged, or lacks the row vectors asked for.
         """
         started = time.perf_counter()
-        shown = self._shown(index, question, candidates[: self.k])
+        shown = self._shown(index, question, candidates[: self.k], vector)
         talk = _Talk()
         fitted = self._ask(question, shown, talk)
         n = len(candidates)
@@ -195,12 +208,22 @@ class Reranker:
     # ---- the prompt -----------------------------------------------------------------
 
     def _shown(
-        self, index: Index, question: str, candidates: Sequence[Candidate]
+        self,
+        index: Index,
+        question: str,
+        candidates: Sequence[Candidate],
+        vector: NDArray[np.float32] | None,
     ) -> tuple[Shown, ...]:
         settings = self._settings
         tables = [index.catalog.by_ref[candidate.table] for candidate in candidates]
         rows = row_context(
-            index, question, tables, kind=settings.row_context, limit=settings.context_rows
+            index,
+            question,
+            tables,
+            kind=settings.row_context,
+            limit=settings.context_rows,
+            mode=cast("RowMode", settings.row_search),
+            vector=vector,
         )
         place = {table.ref: i for i, table in enumerate(tables)}
         shown = []

@@ -1,0 +1,115 @@
+"""Retrieval whole (section 3.3 of the paper): coarse ranking, then reranking where wanted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+from dbrag.retrieval import coarse
+from dbrag.retrieval.auto import is_wanted
+from dbrag.retrieval.hints import question_warnings
+from dbrag.retrieval.rerank import Reranked, Reranker
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from dbrag.index.row_search import RowMode
+    from dbrag.index.store import Index
+    from dbrag.models.base import ChatModel, Embedder
+    from dbrag.settings import Settings
+    from dbrag.types import Answer, AnswerWarning, Candidate, TableRef
+
+
+@dataclass(frozen=True, slots=True)
+class Retrieved:
+    """The tables for a question, best first; ``reranked`` tells of the chat model's part.
+
+    ``hints`` are warnings about the question itself.
+    """
+
+    candidates: tuple[Candidate, ...]
+    reranked: Reranked | None = None
+    hints: tuple[AnswerWarning, ...] = ()
+
+    @property
+    def warnings(self) -> tuple[AnswerWarning, ...]:
+        """For the reader of the result."""
+        return self.hints + (self.reranked.warnings if self.reranked else ())
+
+    def told_in(self, answer: Answer) -> Answer:
+        """An answer from these tables, with the reranking in its trace and tokens."""
+        return self.reranked.told_in(answer) if self.reranked else answer
+
+
+@dataclass(frozen=True, slots=True)
+class Retriever:
+    """Finds tables as the settings say.
+
+    Attributes:
+        embedder: the text encoder.
+        chat_model: gives the chat model; called only where it reranks.
+        loaded: the chat model, where it is loaded already.
+        parts: table → its database, or part of a large one; for ``settings.membership``.
+    """
+
+    settings: Settings
+    embedder: Embedder
+    chat_model: Callable[[], ChatModel]
+    loaded: ChatModel | None
+    parts: Callable[[], Mapping[TableRef, str]]
+
+    def retrieve(
+        self,
+        index: Index,
+        question: str,
+        tables: Collection[TableRef],
+        *,
+        k: int | None = None,
+        rerank: bool | None = None,
+        on_event: Callable[[Mapping[str, Any]], None] | None = None,
+    ) -> Retrieved:
+        """The ``k`` best of some tables.
+
+        Args:
+            rerank: whether the chat model orders them anew; None as the settings say.
+            on_event: told of a reranking.
+
+        Raises:
+            EncoderMismatch, IndexUnusable: the index does not fit or is damaged.
+            ModelError: the chat model was to rerank and fails.
+        """
+        settings = self.settings
+        candidates = coarse.rank(
+            index,
+            self.embedder,
+            question,
+            k=k or settings.k,
+            tables=tables,
+            join_ranking=settings.join_ranking,
+            groups=self._groups(index) if settings.membership else None,
+            row_search=cast("RowMode", settings.row_search),
+        )
+        wanted = is_wanted(
+            settings, rerank, len(candidates), loaded=self.loaded, load=self.chat_model
+        )
+        hints = question_warnings(index, self.embedder, question, candidates)
+        if not wanted:
+            return Retrieved(tuple(candidates), hints=hints)
+        vector = None
+        if settings.row_search != "text":
+            vector = self.embedder.encode([question])[0]
+        done = Reranker(self.chat_model(), settings).rerank(index, question, candidates, vector)
+        if on_event:
+            on_event(done.event())
+        return Retrieved(done.candidates, done, hints)
+
+    def _groups(self, index: Index) -> NDArray[np.int32]:
+        """``[n_tables]``: the number of each table's database."""
+        import numpy as np
+
+        parts = self.parts()
+        names = [parts.get(table.ref, table.ref.source) for table in index.catalog.tables]
+        return np.unique(names, return_inverse=True)[1].astype(np.int32)

@@ -1,0 +1,40 @@
+"""The settings of retrieval reach its stages."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import dbrag
+from dbrag.models.testing import HashEmbedder, ScriptedModel
+
+QUESTION = "Which customers from Lisbon bought Green Tea?"
+
+
+def connect(path: Path, *replies: str, **arguments: Any) -> dbrag.Database:
+    return dbrag.connect(
+        path, chat_model=ScriptedModel(replies), embedder=HashEmbedder(), **arguments
+    )
+
+
+def parts(path: Path, **arguments: Any) -> set[str]:
+    with connect(path, **arguments) as db:
+        return {name for c in db.search(QUESTION).candidates for name in c.parts}
+
+
+def test_membership_and_join_ranking(small_shop: Path) -> None:
+    assert parts(small_shop, membership=True) - parts(small_shop) == {"group"}
+    assert parts(small_shop) - parts(small_shop, join_ranking="off") == {"joins"}
+
+
+@pytest.mark.parametrize("mode", ["text", "dense", "both"])
+def test_rows_shown_to_the_model_are_found_as_set(small_shop: Path, mode: str) -> None:
+    with connect(small_shop, "[1, 2]", row_search=mode, context_rows=1) as db:
+        found = db.search(QUESTION, rerank=True)
+        (prompt,) = db.chat_model().prompts  # type: ignore[attr-defined]
+    assert found.rerank is not None
+    assert found.rerank["valid"] == 1
+    assert "Anna Costa | Lisbon" in prompt.context
+    assert "| Green Tea |" in prompt.context
