@@ -93,7 +93,7 @@ class Database:
         self.settings = settings
         self._chat_model = chat_model
         self._embedder = embedder
-        self._vocabulary: SourceVocabulary | None = None
+        self._vocabulary: tuple[store.Index, SourceVocabulary] | None = None
         self.sources: tuple[Source, ...]
         self.skipped: tuple[SkippedSource, ...]
         specs = settings.sources or scope.indexed_sources(settings)
@@ -102,7 +102,7 @@ class Database:
         self.index_dir = scope.index_dir(settings, specs)
         self._open = freshness.OpenIndex(
             self.index_dir,
-            refresh_s=settings.refresh_s,
+            settings,
             encoder=lambda: self.embedder(),
             build=lambda: self.index(),
         )
@@ -132,7 +132,8 @@ class Database:
             progress=progress,
             force=force,
         )
-        return replace(report, warnings=scope.left_out_warnings(self.sources))
+        told = scope.index_warnings(self.sources, self.index_dir)
+        return replace(report, warnings=report.warnings + told)
 
     def search(
         self,
@@ -266,7 +267,7 @@ class Database:
         return {
             "schema": SCHEMA_VERSION,
             "index": str(self.index_dir),
-            **store.describe(self.index_dir, self.sources, self.skipped),
+            **store.describe(self.index_dir, self.sources, self.skipped, self.settings),
         }
 
     def source(self, name: str) -> Source:
@@ -325,12 +326,11 @@ class Database:
         return self._open.current(self.sources, self.skipped, on_event)
 
     def _source_vocabulary(self, index: store.Index) -> SourceVocabulary:
-        if self._vocabulary is None:
+        if self._vocabulary is None or self._vocabulary[0] is not index:
             names = {source.name for source in self.sources}
-            self._vocabulary = SourceVocabulary(
-                [table for table in index.catalog.tables if table.ref.source in names]
-            )
-        return self._vocabulary
+            tables = [table for table in index.catalog.tables if table.ref.source in names]
+            self._vocabulary = index, SourceVocabulary(tables)
+        return self._vocabulary[1]
 
     def _retrieved(
         self,

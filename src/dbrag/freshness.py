@@ -12,7 +12,9 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from dbrag import scope
-from dbrag.errors import IndexLocked
+from dbrag.errors import IndexLocked, IndexUnusable
+from dbrag.index.build import remake_texts
+from dbrag.index.inputs import TextInputs, changed_inputs
 from dbrag.index.manifest import read_manifest, stale_sources
 from dbrag.index.store import open_index
 from dbrag.types import AnswerWarning
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from dbrag.index.manifest import Manifest
     from dbrag.index.store import Index
     from dbrag.models.base import Embedder
+    from dbrag.settings import Settings
     from dbrag.sources.base import SkippedSource, Source
     from dbrag.types import Table
 
@@ -35,7 +38,8 @@ class OpenIndex:
 
     Args:
         directory: the folder of the index.
-        refresh_s: how old the index of a server under constant writes may be, seconds.
+        settings: the user's notes, and how old the index of a server under constant
+            writes may be.
         encoder: gives the text encoder; what it is is compared when the index is opened.
         build: indexes what is new or changed.
 
@@ -46,13 +50,15 @@ class OpenIndex:
     def __init__(
         self,
         directory: Path,
+        settings: Settings,
         *,
-        refresh_s: float,
         encoder: Callable[[], Embedder],
         build: Callable[[], object],
     ) -> None:
         self._directory = directory
-        self._refresh_s = refresh_s
+        self._settings = settings
+        self._refresh_s = settings.refresh_s
+        self._marks = TextInputs.of(settings).marks
         self._encoder = encoder
         self._build = build
         self._index: Index | None = None
@@ -64,7 +70,7 @@ class OpenIndex:
         skipped: Sequence[SkippedSource],
         on_event: Callable[[Mapping[str, Any]], None] | None = None,
     ) -> Index:
-        """The index, built or refreshed first where sources are new or changed.
+        """The index, built or refreshed first where sources or the user's notes changed.
 
         Raises:
             IndexUnusable: it is damaged, or cannot be written.
@@ -75,8 +81,10 @@ class OpenIndex:
             self.close()  # another process has indexed since
         stale = stale_sources(known, sources, skipped)
         self.late = ()
-        if stale:
-            self._refresh(stale, known, sources, on_event)
+        if stale and not self._may_wait(stale, known, sources):
+            self._refresh(stale, known, on_event)
+        elif known is not None and (changed := changed_inputs(known.texts, self._marks)):
+            self._remake(changed, on_event)
         return self._opened()
 
     def close(self) -> None:
@@ -85,25 +93,43 @@ class OpenIndex:
             self._index.close()
             self._index = None
 
+    def _may_wait(self, stale: Stale, known: Manifest | None, sources: Sequence[Source]) -> bool:
+        """Whether the old index will do; then ``late`` says so."""
+        if known is None or not usable(stale, known):
+            return False
+        if not may_wait(stale, known, sources, self._opened(), self._refresh_s):
+            return False
+        reason = f"its data changed less than {self._refresh_s:g} s later (refresh_s)"
+        self.late = warnings(stale, reason)
+        return True
+
+    def _remake(
+        self, changed: Sequence[str], on_event: Callable[[Mapping[str, Any]], None] | None
+    ) -> None:
+        """Make the texts anew; where that is not possible now, the old ones will do."""
+        if on_event:
+            on_event({"stage": "index", "sources": [], "reason": "; ".join(changed)})
+        self.close()
+        try:
+            remake_texts(self._directory, embedder=self._encoder, settings=self._settings)
+        except (IndexLocked, IndexUnusable) as error:
+            # A damaged index says so again when it is opened.
+            text = f"the search is as before {' and '.join(changed)}: {error.message}"
+            self.late += (AnswerWarning("index_stale", text),)
+
     def _refresh(
         self,
         stale: Stale,
         known: Manifest | None,
-        sources: Sequence[Source],
         on_event: Callable[[Mapping[str, Any]], None] | None,
     ) -> None:
-        """Index what is out of date, unless the old index will do."""
-        old = known if usable(stale, known) else None
-        if old is not None and may_wait(stale, old, sources, self._opened(), self._refresh_s):
-            reason = f"its data changed less than {self._refresh_s:g} s later (refresh_s)"
-            self.late = warnings(stale, reason)
-            return
+        """Index what is out of date; while another process does, the old index will do."""
         if on_event:
             on_event(event(stale))
         try:
             self._build()
         except IndexLocked as error:
-            if old is None:
+            if not usable(stale, known):
                 raise
             self.late = warnings(stale, error.message)
 

@@ -12,8 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
+from dbrag.catalog.notes import NO_NOTES
 from dbrag.errors import DbragError, SourceError, SourceNotFound, UnknownName, UsageError
 from dbrag.execution.guard import Admitted, admit
+from dbrag.index.files import translated
+from dbrag.index.inputs import read_notes_in_force
+from dbrag.index.layout import Layout
 from dbrag.index.manifest import read_manifest
 from dbrag.reasoning.evidence import odd_warnings
 from dbrag.settings import Settings
@@ -318,13 +322,23 @@ def left_out_warnings(sources: Sequence[Source]) -> tuple[AnswerWarning, ...]:
     return tuple(AnswerWarning("source_skipped", text) for text in told)
 
 
+def index_warnings(sources: Sequence[Source], directory: Path) -> tuple[AnswerWarning, ...]:
+    """What an index that was just made leaves out: files, and notes that fit nothing."""
+    manifest = read_manifest(directory)
+    notes = NO_NOTES
+    if manifest is not None:
+        with translated(directory, "read"):
+            notes = read_notes_in_force(Layout(directory).generation(manifest.generation))
+    return left_out_warnings(sources) + notes.problems
+
+
 def source_warnings(
     sources: Sequence[Source],
     skipped: Sequence[SkippedSource],
     index: Index | None,
     redact: Sequence[str],
 ) -> tuple[AnswerWarning, ...]:
-    """What answers leave out: sources that cannot be opened or read, files of a folder."""
+    """What answers leave out: sources that cannot be opened or read, files, useless notes."""
     names = {source.name for source in sources}
     failed = index.manifest.failed if index is not None else ()
     reasons = {one.name: one.reason for one in skipped}
@@ -334,6 +348,7 @@ def source_warnings(
         for name, reason in sorted(reasons.items())
     ]
     told += left_out_warnings(sources)
+    told += index.notes.problems if index is not None else ()
     if redact:
         catalog = _live(sources) if index is None else index.catalog
         told += redact_warnings(redact, catalog, sources)

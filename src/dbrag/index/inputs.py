@@ -14,6 +14,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from dbrag.catalog.notes import NO_NOTES, NotesInForce, notes_of
+from dbrag.errors import UsageError
 from dbrag.index import summaries
 from dbrag.index.joins import JoinInputs, read_join_inputs
 from dbrag.options import TableNote, read_notes
@@ -54,7 +55,7 @@ class TextInputs:
             OSError, ValueError, KeyError, TypeError: damaged.
         """
         data = _read(generation)
-        return cls(read_notes(data["given"]) if data else {}, read_join_inputs(generation))
+        return cls(_notes(data["given"]) if data else {}, read_join_inputs(generation))
 
     @property
     def marks(self) -> Mapping[str, str]:
@@ -93,8 +94,7 @@ def read_notes_in_force(generation: Generation) -> NotesInForce:
     data = _read(generation)
     if not data:
         return NO_NOTES
-    named = {str(i): note for i, (_, note) in enumerate(data["tables"])}
-    notes = read_notes(named)
+    notes = _notes({str(i): note for i, (_, note) in enumerate(data["tables"])})
     refs = [TableRef(**ref) for ref, _ in data["tables"]]
     return NotesInForce(
         {ref: notes[str(i)] for i, ref in enumerate(refs)},
@@ -116,6 +116,13 @@ def _read(generation: Generation) -> dict[str, Any]:
     if not isinstance(data, dict):
         raise ValueError(f"{generation.notes.name} is damaged")
     return data
+
+
+def _notes(data: Any) -> dict[str, TableNote]:
+    try:
+        return read_notes(data)
+    except UsageError as error:
+        raise ValueError(f"notes.json is damaged: {error.message}") from error
 
 
 def _digest(data: Any) -> str:

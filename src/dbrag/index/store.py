@@ -15,8 +15,12 @@ from dbrag.index.catalogs import read_catalog
 from dbrag.index.encoder import check_encoder
 from dbrag.index.files import REBUILD, translated, tree_bytes
 from dbrag.index.fulltext import TextTable
+<<<<<<< /tmp/tmpmt2k3yex/o
+from dbrag.index.inputs import TextInputs, changed_inputs, read_notes_in_force
+=======
 from dbrag.index.inputs import read_notes_in_force
 from dbrag.index.joins import read_joins
+>>>>>>> /tmp/tmpmt2k3yex/t
 from dbrag.index.layout import Layout, table_id
 from dbrag.index.locks import ReaderLock
 from dbrag.index.manifest import read_manifest, stale_sources
@@ -36,6 +40,7 @@ if TYPE_CHECKING:
 
     from dbrag.index.layout import Generation
     from dbrag.index.manifest import Manifest
+    from dbrag.settings import Settings
     from dbrag.sources.base import SkippedSource, Source
 
 _TRIES = 20
@@ -140,12 +145,16 @@ def open_index(directory: Path, encoder_sha256: Callable[[], str] | None = None)
 
 
 def describe(
-    directory: Path, sources: Sequence[Source], skipped: Sequence[SkippedSource] = ()
+    directory: Path,
+    sources: Sequence[Source],
+    skipped: Sequence[SkippedSource] = (),
+    settings: Settings | None = None,
 ) -> dict[str, Any]:
     """What is indexed, how old, how big, what is stale: the body of ``dbrag status``.
 
     ``status`` of a source is "indexed", "changed", "not indexed", "gone" (no longer in
     its folder), "skipped" (cannot be read) or "other" (indexed, not among ``sources``).
+    ``changed`` tells what else the texts were made with differs from the settings.
 
     Raises:
         IndexUnusable: the manifest is damaged.
@@ -183,11 +192,29 @@ def describe(
         "exists": manifest is not None,
         "bytes": tree_bytes(directory) if manifest else 0,
         "generation": manifest.generation if manifest else None,
+        **_texts(files, manifest, settings),
         "encoder": None if encoder is None else asdict(encoder),
         "row_vectors": None
         if manifest is None or manifest.row_vectors is None
         else {"dense_rows": manifest.row_vectors, "cut": list(manifest.rows_cut)},
         "sources": [lines[name] for name in sorted(lines)],
+    }
+
+
+def _texts(
+    files: Generation, manifest: Manifest | None, settings: Settings | None
+) -> dict[str, Any]:
+    """How the user's notes stand: ``changed`` since the texts were made, ``warnings`` of then."""
+    if manifest is None:
+        return {"changed": [], "warnings": []}
+    now = TextInputs.of(settings).marks if settings is not None else {}
+    try:
+        problems = read_notes_in_force(files).problems
+    except (OSError, ValueError, KeyError, TypeError):
+        problems = ()  # damaged, or cleaned up just now: questions will say so
+    return {
+        "changed": changed_inputs(manifest.texts, now),
+        "warnings": [problem.to_dict() for problem in problems],
     }
 
 

@@ -118,6 +118,8 @@ class Events:
     def _tell(self, event: Mapping[str, Any]) -> None:
         if event.get("stage") == "index" and event.get("sources"):
             output.note(indexing_text(event["sources"]))
+        elif event.get("stage") == "index":
+            output.note(f"{cell_text(event.get('reason', ''))}: texts are made anew …")
         elif self._run.verbose:
             from dbrag.interfaces.cli.render import trace_lines
 

@@ -191,6 +191,9 @@ def status_lines(status: Mapping[str, Any]) -> list[str]:
         lines[0] += " (not built yet; dbrag index builds it)"
     if status.get("encoder"):
         lines.append(f"encoder: {_encoder_text(status['encoder'])}")
+    for reason in status.get("changed") or ():
+        lines.append(f"{reason}: the next question brings the texts up to date")
+    lines += [f"warning: {cell_text(one['message'])}" for one in status.get("warnings") or ()]
     rows = []
     for source in status["sources"]:
         age = source.get("age_s")
