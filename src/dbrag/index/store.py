@@ -15,12 +15,8 @@ from dbrag.index.catalogs import read_catalog
 from dbrag.index.encoder import check_encoder
 from dbrag.index.files import REBUILD, translated, tree_bytes
 from dbrag.index.fulltext import TextTable
-<<<<<<< /tmp/tmpmt2k3yex/o
 from dbrag.index.inputs import TextInputs, changed_inputs, read_notes_in_force
-=======
-from dbrag.index.inputs import read_notes_in_force
 from dbrag.index.joins import read_joins
->>>>>>> /tmp/tmpmt2k3yex/t
 from dbrag.index.layout import Layout, table_id
 from dbrag.index.locks import ReaderLock
 from dbrag.index.manifest import read_manifest, stale_sources
