@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 
 SHOP = """
 CREATE TABLE cst (id INTEGER PRIMARY KEY, cust_nm TEXT, st TEXT);
-CREATE TABLE clients_log (id INTEGER PRIMARY KEY, message TEXT);
+CREATE TABLE buyers_log (id INTEGER PRIMARY KEY, message TEXT);
 CREATE TABLE orders (id INTEGER PRIMARY KEY, cst_id INTEGER REFERENCES cst (id), day DATE);
 CREATE TABLE orders_backup (id INTEGER PRIMARY KEY, cst_id INTEGER, day DATE);
 INSERT INTO cst VALUES (1, 'Ann Lee', 'A'), (2, 'Bob', 'C');
-INSERT INTO clients_log VALUES (1, 'Kabul');
+INSERT INTO buyers_log VALUES (1, 'Kabul');
 INSERT INTO orders VALUES (1, 1, '2024-01-05');
 INSERT INTO orders_backup VALUES (1, 1, '2024-01-05');
 """
@@ -206,7 +206,7 @@ def test_an_index_of_before_there_were_notes(opened: Any, tmp_path: Path) -> Non
     old = type(known)(**{n: getattr(known, n) for n in known.__slots__ if n != "texts"})
     write_manifest(tmp_path / "index", old)
     database = opened()
-    assert database.status()["changed"] == [REASONS["texts"]]
+    assert REASONS["texts"] in database.status()["changed"]
     database.search(QUESTION)
     assert database.status()["changed"] == []
 
