@@ -19,6 +19,7 @@ from dbrag.index import build, store
 from dbrag.reasoning.reasoner import Reasoner, remote_warning
 from dbrag.retrieval.coverage import SourceVocabulary
 from dbrag.retrieval.retriever import Retrieved, Retriever
+from dbrag.retrieval.timing import StageTimer
 from dbrag.settings import Settings, load_settings
 from dbrag.sources import open_sources
 from dbrag.types import (
@@ -159,8 +160,10 @@ class Database:
         """
         started = time.perf_counter()
         question = scope.checked_question(question)
-        index = self.opened_index(on_event)
-        found = self._retrieved(index, question, k, tables, exclude, rerank, on_event)
+        timer = StageTimer()
+        with timer.stage("open"):
+            index = self.opened_index(on_event)
+        found = self._retrieved(index, question, k, tables, exclude, rerank, on_event, timer)
         done = found.reranked
         far = (remote_warning(done.model_name),) if done and done.remote else ()
         return SearchResult(
@@ -170,6 +173,7 @@ class Database:
             warnings=self._source_warnings(index) + far + found.warnings,
             rerank=done.to_dict() if done else None,
             orders={"prior": done.prior, "model": done.model} if done else {},
+            stages=timer.seconds,
         )
 
     def ask(
@@ -341,6 +345,7 @@ class Database:
         exclude: Sequence[str],
         rerank: bool | None,
         on_event: Listener | None,
+        timer: StageTimer | None = None,
     ) -> Retrieved:
         names = {source.name for source in self.sources}
         retriever = Retriever(
@@ -357,6 +362,7 @@ class Database:
             k=k,
             rerank=rerank,
             on_event=on_event,
+            timer=timer,
         )
 
     def _run(self, source: Source, admitted: Admitted) -> Execution:

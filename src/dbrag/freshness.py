@@ -16,6 +16,7 @@ from dbrag.errors import IndexLocked, IndexUnusable
 from dbrag.index.build import remake_texts
 from dbrag.index.inputs import TextInputs, changed_inputs
 from dbrag.index.manifest import read_manifest, stale_sources
+from dbrag.index.row_search import check_row_search
 from dbrag.index.store import open_index
 from dbrag.types import AnswerWarning
 
@@ -73,12 +74,15 @@ class OpenIndex:
         """The index, built or refreshed first where sources or the user's notes changed.
 
         Raises:
-            IndexUnusable: it is damaged, or cannot be written.
+            IndexUnusable: it is damaged, cannot be written, or lacks the row vectors that
+                ``row_search`` needs: making them may take an hour, so nobody does in passing.
             EncoderMismatch: it was built with another encoder.
         """
         known = read_manifest(self._directory)
         if self._index and known and self._index.manifest.generation != known.generation:
             self.close()  # another process has indexed since
+        if known is not None and known.sources and known.row_vectors is None:
+            check_row_search(self._settings.row_search)
         stale = stale_sources(known, sources, skipped)
         self.late = ()
         if stale and not self._may_wait(stale, known, sources):

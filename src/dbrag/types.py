@@ -231,7 +231,10 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """The ranked candidates; ``rerank`` and ``orders`` tell of a chat model's part in it."""
+    """The ranked candidates; ``rerank`` and ``orders`` tell of a chat model's part in it.
+
+    ``stages`` are seconds by stage; "encode", "rows" and "values" run side by side.
+    """
 
     question: str
     candidates: tuple[Candidate, ...]
@@ -239,6 +242,7 @@ class SearchResult:
     warnings: tuple[AnswerWarning, ...] = ()
     rerank: Mapping[str, Any] | None = None
     orders: Mapping[str, tuple[TableRef, ...]] = field(default_factory=dict)
+    stages: Mapping[str, float] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON of ``dbrag search``."""
@@ -248,6 +252,7 @@ class SearchResult:
             "candidates": [candidate.to_dict() for candidate in self.candidates],
             "warnings": [warning.to_dict() for warning in self.warnings],
             "seconds": round(self.seconds, 4),
+            "stages": {name: round(s, 4) for name, s in self.stages.items()},
             "rerank": None if self.rerank is None else dict(self.rerank),
         }
 

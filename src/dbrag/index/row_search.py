@@ -136,10 +136,10 @@ class RowIndex:
         return hits
 
     def _scores(self, mode: RowMode, vector: Array | None) -> RowScores | None:
-        if mode == "text":
-            return None
         if self.vectors is None:
-            raise no_row_vectors(mode)
+            check_row_search(mode)
+        if mode == "text" or self.vectors is None:
+            return None
         if vector is None:
             raise ValueError(f"row_search {mode!r} needs the question's vector")
         return self.vectors.scores(vector)
@@ -243,12 +243,17 @@ class RowLook:
         return {tables[key][0]: score for key, score in scores.items() if key in tables}
 
 
-def no_row_vectors(mode: str) -> IndexUnusable:
-    """The error of a search that needs what the index does not hold."""
-    return IndexUnusable(
-        f'the index holds no row vectors, which row_search = "{mode}" needs',
-        'dbrag index makes them; or set row_search = "text"',
-    )
+def check_row_search(mode: str) -> None:
+    """Refuse what an index without row vectors cannot do.
+
+    Raises:
+        IndexUnusable: ``mode`` needs them.
+    """
+    if mode != "text":
+        raise IndexUnusable(
+            f'the index holds no row vectors, which row_search = "{mode}" needs',
+            'dbrag index makes them; or set row_search = "text"',
+        )
 
 
 def _fused(*orders: Sequence[TextHit]) -> list[TextHit]:

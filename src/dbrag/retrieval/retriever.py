@@ -9,6 +9,7 @@ from dbrag.retrieval import coarse
 from dbrag.retrieval.auto import is_wanted
 from dbrag.retrieval.hints import question_warnings
 from dbrag.retrieval.rerank import Reranked, Reranker
+from dbrag.retrieval.timing import StageTimer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
@@ -70,18 +71,20 @@ class Retriever:
         k: int | None = None,
         rerank: bool | None = None,
         on_event: Callable[[Mapping[str, Any]], None] | None = None,
+        timer: StageTimer | None = None,
     ) -> Retrieved:
         """The ``k`` best of some tables.
 
         Args:
             rerank: whether the chat model orders them anew; None as the settings say.
             on_event: told of a reranking.
+            timer: is told the seconds of each stage.
 
         Raises:
             EncoderMismatch, IndexUnusable: the index does not fit or is damaged.
             ModelError: the chat model was to rerank and fails.
         """
-        settings = self.settings
+        settings, timer = self.settings, timer or StageTimer()
         candidates = coarse.rank(
             index,
             self.embedder,
@@ -91,17 +94,20 @@ class Retriever:
             join_ranking=settings.join_ranking,
             groups=self._groups(index) if settings.membership else None,
             row_search=cast("RowMode", settings.row_search),
+            timer=timer,
         )
         wanted = is_wanted(
             settings, rerank, len(candidates), loaded=self.loaded, load=self.chat_model
         )
-        hints = question_warnings(index, self.embedder, question, candidates)
+        with timer.stage("hints"):
+            hints = question_warnings(index, self.embedder, question, candidates)
         if not wanted:
             return Retrieved(tuple(candidates), hints=hints)
         vector = None
         if settings.row_search != "text":
             vector = self.embedder.encode([question])[0]
-        done = Reranker(self.chat_model(), settings).rerank(index, question, candidates, vector)
+        with timer.stage("rerank"):
+            done = Reranker(self.chat_model(), settings).rerank(index, question, candidates, vector)
         if on_event:
             on_event(done.event())
         return Retrieved(done.candidates, done, hints)

@@ -122,6 +122,8 @@ def search_lines(result: SearchResult, *, explain: bool = False) -> list[str]:
     if explain:
         for candidate in result.candidates:
             lines += ["", *candidate_lines(candidate)]
+        told = ", ".join(f"{name} {1000 * s:,.1f}" for name, s in result.stages.items())
+        lines += ["", f"{duration(result.seconds)}; by stage, ms: {told}"] if told else []
     lines += [f"warning ({w.code}): {cell_text(w.message)}" for w in result.warnings]
     return lines
 
@@ -191,6 +193,8 @@ def status_lines(status: Mapping[str, Any]) -> list[str]:
         lines[0] += " (not built yet; dbrag index builds it)"
     if status.get("encoder"):
         lines.append(f"encoder: {_encoder_text(status['encoder'])}")
+    if status.get("row_vectors"):
+        lines.append(_row_vectors_text(status["row_vectors"]))
     for reason in status.get("changed") or ():
         lines.append(f"{reason}: the next question brings the texts up to date")
     lines += [f"warning: {cell_text(one['message'])}" for one in status.get("warnings") or ()]
@@ -258,6 +262,13 @@ def _reading_text(source: Mapping[str, Any]) -> str:
         more = f" and {len(tables) - 3:,} more" if len(tables) > 3 else ""
         said += [f"{what}: {', '.join(tables[:3])}{more}"] if tables else []
     return "; ".join(said)
+
+
+def _row_vectors_text(told: Mapping[str, Any]) -> str:
+    cut = told["cut"]
+    more = f" and {len(cut) - 3:,} more" if len(cut) > 3 else ""
+    said = f"; more rows have: {', '.join(map(cell_text, cut[:3]))}{more}" if cut else ""
+    return f"row vectors: of up to {told['dense_rows']:,} rows of a table{said}"
 
 
 def _encoder_text(encoder: Any) -> str:
