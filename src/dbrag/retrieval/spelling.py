@@ -25,6 +25,8 @@ _CODE = re.compile(r"(?<=[^\W\d_])(?=\d)|(?<=\d)(?=[^\W\d_])")
 _SHORTEST_INFLECTED = 3
 _SHORTEST_TYPO = 4
 _TWO_TYPOS = 8
+_LONGEST_TYPO = 30
+"""Lance refuses much longer words: their automaton would be too large."""
 
 
 @lru_cache(maxsize=4096)
@@ -46,8 +48,8 @@ def inflected(a: str, b: str) -> bool:
 
 
 def typo_limit(word: str) -> int:
-    """Edits by which a mistyped word may differ: 1 from 4 letters on, 2 from 8 on."""
-    if len(word) < _SHORTEST_TYPO or not _LETTERS.fullmatch(word):
+    """Edits by which a mistyped word may differ: 1 from 4 letters on, 2 from 8 to 30."""
+    if not _SHORTEST_TYPO <= len(word) <= _LONGEST_TYPO or not _LETTERS.fullmatch(word):
         return 0
     return 1 if len(word) < _TWO_TYPOS else 2
 

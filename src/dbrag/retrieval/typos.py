@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 _VALUE_HITS = 400
 _NEAR_HITS = 200
 _AROUND = 2
+_ROWS_LOOKED_AT = 3
 MAX_UNKNOWN = 4
 """Unknown words looked up, each 4 ms; more are no typos but another language."""
 
@@ -65,7 +66,17 @@ def unknown_words(
         unknown.append(word)
     if len(unknown) > MAX_UNKNOWN:
         unknown = [word for word in unknown if asked[word]]
-    return [word for word in unknown[:MAX_UNKNOWN] if not index.rows.best(word, 1)]
+    return [word for word in unknown[:MAX_UNKNOWN] if not _in_rows(index, word)]
+
+
+def _in_rows(index: Index, word: str) -> bool:
+    """Whether a row has the word; that it has its stem is not enough: "Kabull" has Kabul's."""
+    forms = {word, *inflections(word)}
+    return any(
+        not forms.isdisjoint(plain_words(str(cell)))
+        for hit in index.rows.search(word, _ROWS_LOOKED_AT)
+        for cell in hit.row.values()
+    )
 
 
 def _near(index: Index, words: Sequence[Word], word: str) -> list[ValueHit]:
