@@ -16,6 +16,7 @@ from dbrag.catalog.notes import NO_NOTES
 from dbrag.errors import DbragError, SourceError, SourceNotFound, UnknownName, UsageError
 from dbrag.execution.guard import Admitted, admit
 from dbrag.index.files import translated
+from dbrag.index.joins import read_joins
 from dbrag.index.inputs import read_notes_in_force
 from dbrag.index.layout import Layout
 from dbrag.index.manifest import read_manifest
@@ -323,13 +324,15 @@ def left_out_warnings(sources: Sequence[Source]) -> tuple[AnswerWarning, ...]:
 
 
 def index_warnings(sources: Sequence[Source], directory: Path) -> tuple[AnswerWarning, ...]:
-    """What an index that was just made leaves out: files, and notes that fit nothing."""
+    """What an index that was just made leaves out: files, notes and joins that fit nothing."""
     manifest = read_manifest(directory)
     notes = NO_NOTES
     if manifest is not None:
         with translated(directory, "read"):
-            notes = read_notes_in_force(Layout(directory).generation(manifest.generation))
-    return left_out_warnings(sources) + notes.problems
+            files = Layout(directory).generation(manifest.generation)
+            joins = read_joins(files)
+            problems = read_notes_in_force(files).problems + (joins.problems if joins else ())
+    return left_out_warnings(sources) + problems
 
 
 def source_warnings(
@@ -338,7 +341,7 @@ def source_warnings(
     index: Index | None,
     redact: Sequence[str],
 ) -> tuple[AnswerWarning, ...]:
-    """What answers leave out: sources that cannot be opened or read, files, useless notes."""
+    """What answers leave out: sources that cannot be read, files, useless notes and joins."""
     names = {source.name for source in sources}
     failed = index.manifest.failed if index is not None else ()
     reasons = {one.name: one.reason for one in skipped}

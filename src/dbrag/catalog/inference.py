@@ -196,9 +196,9 @@ def evidence(pair: Pair) -> str:
     if pair.contained is None:
         found = f"no values to compare with {what}"
     else:
-        few = f"{pair.contained:.0%} of {column.distinct:,} values"
+        few = f"{min(99.9, 100 * pair.contained):.3g}% of {column.distinct:,} values"
         whole = "the only value" if column.distinct == 1 else f"all {column.distinct:,} values"
-        found = f"{whole if pair.contained >= 0.9995 else few} found in {what}"
+        found = f"{whole if pair.contained == 1 else few} found in {what}"
         if key.table.share < 1:
             found += f", estimated from {key.table.share:.1%} of its rows"
     if pair.features["same_name"]:

@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from dbrag.types import Table, TableRef
 
 
+LIKELY = 0.5
+"""Confidence from which an inferred edge is rather right than wrong."""
+
+
 @dataclass(frozen=True, slots=True)
 class JoinEdge:
     """``left.left_columns[i] = right.right_columns[i]``; ``left`` holds the foreign key.
@@ -73,6 +77,12 @@ class JoinGraph:
     def between(self, a: TableRef, b: TableRef) -> tuple[JoinEdge, ...]:
         """The edges of two tables, in either direction; of a table with itself if equal."""
         return self._between.get((a, b), ())
+
+    def sure(self, a: TableRef, b: TableRef) -> tuple[JoinEdge, ...]:
+        """The declared edges of two tables, or else the inferred ones more likely right."""
+        edges = self.between(a, b)
+        declared = tuple(edge for edge in edges if edge.declared)
+        return declared or tuple(edge for edge in edges if edge.confidence >= LIKELY)
 
     def path(self, refs: Iterable[TableRef]) -> tuple[JoinEdge, ...]:
         """Edges of a small tree that connects ``refs``, through other tables if need be.

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
 
+import sqlglot
+from sqlglot import exp
+
+from dbrag.catalog.joins import JoinGraph
 from dbrag.reasoning.attempt import Attempt
 from dbrag.reasoning.select import Selection
-from dbrag.types import AnswerWarning, Catalog, Execution, Table, TableRef
+from dbrag.types import AnswerWarning, Catalog, Execution, Program, Table, TableRef
 from dbrag.values import text_value
 
 MAX_TEXT_CHARS = 300
@@ -59,13 +63,15 @@ def _cut(text: str) -> str:
 
 
 def warnings_of(
-    catalog: Catalog, selection: Selection, winner: Attempt, split: bool
+    catalog: Catalog, joins: JoinGraph, selection: Selection, winner: Attempt, split: bool
 ) -> tuple[AnswerWarning, ...]:
     """Everything about the winning program that its reader has to know."""
     found: list[AnswerWarning] = []
     used = winner.program.tables if winner.program else ()
     found += odd_warnings(catalog.by_ref[ref] for ref in used if ref in catalog.by_ref)
     found += _sampled(catalog, used)
+    if winner.program is not None:
+        found += inferred_joins(winner.program, joins)
     if selection.rivals:
         names = ", ".join(str(ref) for ref in selection.rivals)
         found.append(
@@ -112,6 +118,43 @@ def _sampled(catalog: Catalog, used: Sequence[TableRef]) -> Iterable[AnswerWarni
                 f"{ref}: the index saw {table.rows_read:,}{of} rows, so a value may not have "
                 "been recognised; the result itself is computed from all rows",
             )
+
+
+def inferred_joins(program: Program, joins: JoinGraph) -> Iterable[AnswerWarning]:
+    """The inferred edges that a program joins over, where no declared one would do.
+
+    An edge counts as used where its two tables are, and two columns of its names are equated.
+    """
+    tables = sorted(set(program.tables), key=str)
+    edges = [
+        edge
+        for i, a in enumerate(tables)
+        for b in tables[i:]
+        if not any(edge.declared for edge in joins.between(a, b))
+        for edge in joins.between(a, b)
+    ]
+    equated = _equated(program) if edges else set()
+    for edge in edges:
+        pairs = zip(edge.left_columns, edge.right_columns, strict=True)
+        if all(frozenset((a.casefold(), b.casefold())) in equated for a, b in pairs):
+            yield AnswerWarning(
+                "inferred_join",
+                f"joined by {edge}: not declared, inferred with {edge.confidence:.0%} "
+                f"confidence ({edge.evidence})",
+            )
+
+
+def _equated(program: Program) -> set[frozenset[str]]:
+    """Names of columns that a statement compares for equality or joins by USING."""
+    tree = sqlglot.parse_one(program.sql, dialect=program.dialect)
+    found = {
+        frozenset((equal.left.name.casefold(), equal.right.name.casefold()))
+        for equal in tree.find_all(exp.EQ)
+        if isinstance(equal.left, exp.Column) and isinstance(equal.right, exp.Column)
+    }
+    for join in tree.find_all(exp.Join):
+        found |= {frozenset((name.name.casefold(),)) for name in join.args.get("using") or ()}
+    return found
 
 
 def _duplicate_names(execution: Execution | None) -> Iterable[AnswerWarning]:

@@ -45,7 +45,7 @@ def _mend(scope: Scope, names: TableNames, joins: JoinGraph) -> str | None:
     edges = [
         (alias, edge)
         for alias, table in known.items()
-        for edge in joins.between(table.ref, missing.ref)
+        for edge in joins.sure(table.ref, missing.ref)
     ]
     if len(edges) != 1:
         return None

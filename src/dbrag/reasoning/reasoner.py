@@ -189,7 +189,7 @@ class Reasoner:
         outcome.agreement = tally.agreement if tally and outcome.requested > 1 else None
         split = bool(tally and tally.split)
         outcome.warnings += evidence.warnings_of(
-            self.index.catalog, selection, outcome.winner, split
+            self.index.catalog, self.index.joins, selection, outcome.winner, split
         )
 
     def _workshop(

@@ -89,7 +89,8 @@ def _likeliest_neighbour(index: Index, i: int, scores: NDArray[np.float32]) -> s
     best = max(near, key=lambda ref: (float(scores[position[ref]]), -position[ref]))
     edge = index.joins.between(here, best)[0]
     columns = edge.left_columns if edge.left == here else edge.right_columns
-    return f"joined with {best.name} by {', '.join(columns)}"
+    sure = "" if edge.declared else f" (inferred, {edge.confidence:.0%} sure)"
+    return f"joined with {best.name} by {', '.join(columns)}{sure}"
 
 
 def _shown(value: str) -> str:

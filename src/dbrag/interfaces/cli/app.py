@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dbrag.errors import DbragError, LimitReached
-from dbrag.interfaces.cli import ask, demo, evaluate, index, models, output, search
+from dbrag.interfaces.cli import ask, demo, evaluate, index, joins, models, output, search
 from dbrag.interfaces.cli.options import Run, common_options
 from dbrag.textsafe import SecretFilter, mask_secrets
 
@@ -89,6 +89,7 @@ for _command in (
     index.index,
     index.status,
     search.search,
+    joins.joins,
     ask.ask,
     ask.sql,
     models.models,
