@@ -231,10 +231,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """The ranked candidates; ``rerank`` and ``orders`` tell of a chat model's part in it.
-
-    ``stages`` are seconds by stage; "encode", "rows" and "values" run side by side.
-    """
+    """The ranked candidates, a chat model's part in it, seconds by stage (some overlap)."""
 
     question: str
     candidates: tuple[Candidate, ...]
