@@ -32,7 +32,7 @@ INSERT INTO country VALUES
 INSERT INTO city VALUES
     (1, 'Kabul', 'AFG', 1780000), (2, 'New York', 'USA', 8008278), (3, '北京市', NULL, 1),
     (4, 'Robert''); DROP TABLE city;--', NULL, 1);
-INSERT INTO pet VALUES (1, 'cat', 'AB-123'), (2, 'dog', 'X');
+INSERT INTO pet VALUES (1, 'cat', 'AB-123'), (2, 'dog', 'X'), (3, 'fox', 'A');
 """
 
 
@@ -76,7 +76,8 @@ def said(index: Index, question: str) -> list[tuple[str, str, str]]:
         ("how many cats", ("cats", "cat", "inflected")),
         ("pet with tag ab123", ("ab123", "AB-123", "inflected")),
         ("pet with tag 'X'", ("X", "X", "exact")),
-        ("北京市有多少人", ("北京 京市", "北京市", "exact")),
+        ("pet with tag 'A'", ("A", "A", "exact")),
+        ("北京市有多少人", ("北京市", "北京市", "exact")),
     ],
 )
 def test_mentions(index: Index, question: str, expected: tuple[str, str, str]) -> None:

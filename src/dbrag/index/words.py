@@ -25,8 +25,8 @@ STOP_WORDS = frozenset(_STOP_WORDS.split())
 """Words that say nothing about which table is meant: English function words, and the
 verbs and counts of questions. Only questions are stripped of them."""
 
-# Scripts written without spaces: a run of them is cut into pairs of characters.
-_UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u0e00-\u0e7f]+")
+UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u0e00-\u0e7f]+")
+"""A run of scripts written without spaces: it is cut into pairs of characters."""
 WORD = re.compile(r"[^\W_]+")
 """A run of letters and digits of any script."""
 _CAMEL = re.compile(
@@ -91,7 +91,7 @@ def asked_stems(question: str, limit: int) -> list[str]:
 def _pieces(word: str) -> Iterator[str]:
     """A word, with runs of unspaced scripts as overlapping pairs of characters."""
     at = 0
-    for run in _UNSPACED.finditer(word):
+    for run in UNSPACED.finditer(word):
         if run.start() > at:
             yield word[at : run.start()]
         characters = run[0]

@@ -16,11 +16,11 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from dbrag.index.words import STOP_WORDS, WORD, fold
+from dbrag.retrieval.mentions import QUOTED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-_QUOTED = re.compile(r"\"[^\"]*\"|“[^”]*”|„[^“”]*[“”]|«[^»]*»|‘[^’]*’|`[^`]*`|(?<!\w)'[^']*'(?!\w)")
 _MARKED = re.compile(r"[\d_@]|\w\.\w")
 """Of a number, an identifier, an address."""
 _DIGITS = re.compile(r"\d+")
@@ -121,7 +121,7 @@ def english_only(encoder: str) -> bool:
 
 def _own_words(question: str, values: Iterable[str]) -> str:
     """The text without quotations, numbers, identifiers, and words of values."""
-    text = _QUOTED.sub(" ", question)
+    text = QUOTED.sub(" ", question)
     named = {word.casefold() for value in values for word in WORD.findall(value)}
     kept = []
     for token in text.split():

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+import re
 import unicodedata
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Literal
 
-from dbrag.index.words import STOP_WORDS, WORD, plain_words, telling
+from dbrag.index.words import STOP_WORDS, UNSPACED, WORD, plain_words, telling
 from dbrag.retrieval.spelling import code_pieces, edits, inflected, inflections, typo_limit
 
 if TYPE_CHECKING:
@@ -19,9 +20,15 @@ if TYPE_CHECKING:
 
 How = Literal["exact", "inflected", "typo"]
 
+QUOTED = re.compile(
+    r"\"[^\"]{0,200}\"|“[^”]{0,200}”|„[^“”]{0,200}[“”]|«[^»]{0,200}»|‘[^’]{0,200}’"
+    r"|`[^`]{0,200}`|(?<!\w)'[^']{0,200}'(?!\w)"
+)
+"""A quotation with its marks; an apostrophe within a word is none."""
 _QUOTES = frozenset("\"'“”„‘’«»`")
 _MAX_WORDS = 1_000
 _MAX_JOINED = 4
+_MAX_QUOTED = 100
 _SHORTEST_JOINED = 5
 _SHORTEST_CODE = 4
 _RANK: Mapping[How, int] = {"exact": 0, "inflected": 1, "typo": 2}
@@ -61,27 +68,33 @@ class Mention:
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A folded word of a question, and as it was typed.
+    """A folded word of a question, and the characters of the run it stands in.
 
-    ``marked``: quoted, or capitalised within the sentence.
+    ``marked``: quoted, or capitalised within the sentence. Words of scripts without
+    spaces are pairs of characters within a run.
     """
 
     text: str
     marked: bool
-    typed: str
+    start: int
+    end: int
 
 
 @dataclass(frozen=True)
 class _Asked:
-    """The words of a question and where they stand."""
+    """The words of a question and where they stand; ``quoted``: (start, end) of quotations."""
 
+    text: str
     words: list[Word]
+    quoted: set[tuple[int, int]]
     places: dict[str, list[int]] = field(default_factory=dict)
     joined: dict[str, tuple[int, int]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, words: list[Word]) -> _Asked:
-        asked = cls(words)
+    def of(cls, question: str) -> _Asked:
+        text = unicodedata.normalize("NFC", question)
+        words = question_words(text)
+        asked = cls(text, words, _quoted_spans(text, words))
         for i, word in enumerate(words):
             asked.places.setdefault(word.text, []).append(i)
             run = ""
@@ -92,6 +105,15 @@ class _Asked:
                 if _joinable(run):
                     asked.joined.setdefault(run, (i, end + 1))
         return asked
+
+    def said(self, start: int, end: int) -> str:
+        """What was typed from one word to another."""
+        return self.text[self.words[start].start : self.words[end - 1].end]
+
+
+def quotations(question: str) -> list[str]:
+    """What stands in quotation marks, without them."""
+    return [match[0][1:-1] for match in QUOTED.finditer(question)]
 
 
 def search_text(question: str) -> str:
@@ -121,17 +143,15 @@ def find_mentions(
     Args:
         unknown: folded words that nothing else knows, so that they may be typos.
     """
-    asked = _Asked.of(question_words(question))
+    asked = _Asked.of(question)
     found: list[Mention] = []
     for hit in hits:
         value = plain_words(hit.value)
-        if not value or all(word in STOP_WORDS for word in value):
-            continue
-        place = _place(value, asked, unknown)
+        place = _place(value, asked, unknown) if value else None
         if place is not None:
             start, end, how, distance = place
             words = asked.words[start:end]
-            said = " ".join(word.typed for word in words)
+            said = hit.value if UNSPACED.search(hit.value) else asked.said(start, end)
             strong = _is_strong(value, words)
             found.append(
                 Mention(hit.table, hit.column, hit.value, start, end, strong, how, said, distance)
@@ -168,20 +188,36 @@ def question_words(question: str) -> list[Word]:
     for match in WORD.finditer(text):
         capital = bool(words) and match[0][0].isupper()
         quoted = match.start() > 0 and text[match.start() - 1] in _QUOTES
-        pieces = plain_words(match[0])
         words.extend(
-            Word(piece, capital or quoted, match[0] if len(pieces) == 1 else piece)
-            for piece in pieces
+            Word(piece, capital or quoted, match.start(), match.end())
+            for piece in plain_words(match[0])
         )
         if len(words) > _MAX_WORDS:
             break
     return words
 
 
+def _quoted_spans(text: str, words: Sequence[Word]) -> set[tuple[int, int]]:
+    spans = set()
+    for match in islice(QUOTED.finditer(text), _MAX_QUOTED):
+        low, high = match.span()
+        inside = [i for i, word in enumerate(words) if low < word.start and word.end < high]
+        if inside:
+            spans.add((inside[0], inside[-1] + 1))
+    return spans
+
+
 def _place(
     value: Sequence[str], asked: _Asked, unknown: Collection[str]
 ) -> tuple[int, int, How, int] | None:
-    """Where a value stands in the question, how, and by how many edits: the best way first."""
+    """Where a value stands in the question, how, and by how many edits: the best way first.
+
+    A value of stop words only ("A", "The Who") has to stand in quotation marks.
+    """
+    if all(word in STOP_WORDS for word in value):
+        spans = sorted(asked.quoted)
+        exact = (s for s in spans if [w.text for w in asked.words[s[0] : s[1]]] == value)
+        return next(((start, end, "exact", 0) for start, end in exact), None)
     for start in asked.places.get(value[0], ()):
         end = start + len(value)
         if [word.text for word in asked.words[start:end]] == value:

@@ -11,7 +11,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from dbrag.index.words import STOP_WORDS, plain_words
-from dbrag.retrieval.mentions import find_mentions, question_words, search_text
+from dbrag.retrieval.mentions import find_mentions, question_words, quotations, search_text
 from dbrag.retrieval.spelling import inflections, splits, swaps, typo_limit
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 _VALUE_HITS = 400
 _NEAR_HITS = 200
 _AROUND = 2
+_QUOTED = 5
 _ROWS_LOOKED_AT = 3
 MAX_UNKNOWN = 4
 """Unknown words looked up, each 4 ms; more are no typos but another language."""
@@ -37,6 +38,9 @@ def mentions_in(index: Index, embedder: Embedder, question: str) -> list[Mention
         IndexUnusable: the index is damaged.
     """
     hits = index.values.search(search_text(question), _VALUE_HITS)
+    for quoted in quotations(question)[:_QUOTED]:
+        if all(word in STOP_WORDS for word in plain_words(quoted)):  # searches leave those out
+            hits += index.values.search(quoted, _VALUE_HITS)
     words = question_words(question)
     unknown = unknown_words(index, embedder, words, hits)
     for word in unknown:
