@@ -29,6 +29,7 @@ DEFAULT_MODEL = "local:qwen2.5-coder-1.5b"
 _WORDS = {
     "infer_joins": ("all", "undeclared", "off"),
     "rerank": ("auto", "on", "off"),
+    "reply_cache": ("auto", "on", "off"),
     "row_context": ("relevant", "random", "none"),
     "row_search": ("text", "dense", "both"),
     "join_ranking": ("pagerank", "neighbour", "greedy", "off"),
@@ -58,6 +59,8 @@ class Settings:
         source_rows: rows read of all tables of one source; small tables come first.
         source_s: seconds spent on reading the tables of one source; those that are
             left then are known by their columns only.
+        reply_cache: whether a model's replies are remembered and given again: "on", "off",
+            or "auto" (those of remote models).
         threads: threads of the local model; None chooses from the free cores.
         offline: never open a connection for weights or remote models.
         schemas: schemas of a server to read; empty means all that the user may see.
@@ -101,6 +104,7 @@ class Settings:
     profile_s: float = 10.0
     source_rows: int = 5_000_000
     source_s: float = 1200.0
+    reply_cache: str = "auto"
     threads: int | None = None
     offline: bool = False
     schemas: tuple[str, ...] = ()

@@ -97,7 +97,7 @@ def test_an_answer(make_tools: Callable[[str], tuple[Tools, Parrot]]) -> None:
     assert prediction.rows == ((2,),)
     assert prediction.tables == (CUSTOMER,)
     assert prediction.sql == "SELECT COUNT(*) FROM customer"
-    assert prediction.tokens == {"prompt": 100, "cached": 40, "completion": 9}
+    assert prediction.tokens == {"prompt": 100, "cached": 40, "completion": 9, "cache_hits": 0}
     assert prediction.error is None
     assert "How many customers?" in model.prompts[0].request
 

@@ -10,6 +10,8 @@ import pytest
 
 from dbrag.errors import WeightsError
 from dbrag.models import weights
+from dbrag.models.base import Reply
+from dbrag.models.cache import ReplyCache
 from dbrag.models.registry import registry
 from dbrag.models.weights import PullProgress
 
@@ -23,6 +25,21 @@ def test_list(cli) -> None:
     assert value["model"] == "openai:gpt"
     assert {m["name"] for m in value["models"]} == {f"local:{s.name}" for s in registry()}
     assert all(m["path"] is None and m["problem"] for m in value["models"])
+
+
+def test_cache(cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DBRAG_CACHE", str(tmp_path))
+    cache = ReplyCache(tmp_path)
+    assert "0 remembered" in cli("models", "cache").out
+    cache.put(b"key", "openai:x", [Reply("SELECT 1")])
+    value = cli("models", "cache", "--json").json
+    assert (value["calls"], value["problem"], value["cleared"]) == (1, "", False)
+    cache.path.write_text("no database " * 100)
+    out = cli("models", "cache").out
+    assert "cannot be used" in out
+    assert "dbrag models cache --clear" in out
+    assert "deleted" in cli("models", "cache", "--clear").out
+    assert not cache.path.exists()
 
 
 class Weights:

@@ -87,7 +87,7 @@ def test_offline_refuses_remote_models(tmp_path: Path, monkeypatch: pytest.Monke
 
 def test_check_tells_speed(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     model = FunctionModel(lambda _: "SELECT 1")
-    monkeypatch.setattr(load, "load_chat_model", lambda *_: model)
+    monkeypatch.setattr(load, "_load", lambda *_: model)
     report = check("any:thing", settings)
     assert report.text == "SELECT 1"
     assert report.name == model.name
@@ -97,6 +97,6 @@ def test_check_tells_speed(settings: Settings, monkeypatch: pytest.MonkeyPatch) 
 
 def test_check_refuses_an_empty_answer(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     empty: Any = FunctionModel(lambda _: " ")
-    monkeypatch.setattr(load, "load_chat_model", lambda *_: empty)
+    monkeypatch.setattr(load, "_load", lambda *_: empty)
     with pytest.raises(load.ModelError, match="empty answer"):
         check("any:thing", settings)

@@ -52,7 +52,8 @@ class Reply:
 
     ``prompt_tokens`` and ``cached_tokens`` are charged to the first reply of a call
     only. ``logprob`` is the mean log-probability per completion token, None where
-    the model does not tell. ``finish`` is "length" when the reply was cut.
+    the model does not tell. ``finish`` is "length" when the reply was cut. ``cached``
+    replies come from the reply cache (``models.cache``) and cost no tokens.
     """
 
     text: str
@@ -61,6 +62,7 @@ class Reply:
     completion_tokens: int = 0
     logprob: float | None = None
     finish: Literal["stop", "length"] = "stop"
+    cached: bool = False
 
 
 @runtime_checkable

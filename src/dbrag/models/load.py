@@ -50,13 +50,42 @@ def is_remote(spec: str) -> bool:
 def load_chat_model(spec: str, settings: Settings) -> ChatModel:
     """The chat model of that name; the weights of a local one are read at its first use.
 
-    A local model exists once per process and file, whoever asks for it.
+    A local model exists once per process and file, whoever asks for it. It remembers its
+    replies where ``settings.reply_cache`` says so.
 
     Raises:
         UsageError: an empty or ambiguous name, or a remote model while offline.
         WeightsError: a local model's file is missing, cut short or wrong.
         ModelNotInstalled: an extra or a key is missing.
     """
+    model = _load(spec, settings)
+    return _remembering(model, settings) if caches(model.remote, settings) else model
+
+
+def caches(remote: bool, settings: Settings) -> bool:
+    """Whether replies of a model are remembered: "auto" means where they may cost money."""
+    return settings.reply_cache == "on" or (settings.reply_cache == "auto" and remote)
+
+
+def _remembering(model: ChatModel, settings: Settings) -> ChatModel:
+    from dbrag.models.cache import CachedModel, ReplyCache
+
+    cache = ReplyCache(settings.cache_dir)
+
+    def identity() -> str:
+        if not model.name.startswith(LOCAL):
+            return str(getattr(model, "endpoint", ""))
+        from importlib.metadata import version
+
+        path = locate(model.name, settings)
+        weights = cache.weights_sha256(path) if is_path(model.name) else spec_of(model.name).sha256
+        return f"{weights} xllamacpp {version('xllamacpp')}"
+
+    return CachedModel(model, cache, identity)
+
+
+def _load(spec: str, settings: Settings) -> ChatModel:
+    """The model itself, without a cache."""
     name = _normal(spec)
     if name.startswith(LOCAL):
         path = locate(name, settings)
@@ -87,7 +116,7 @@ def check(spec: str, settings: Settings) -> ModelCheck:
         DbragError: as ``load_chat_model`` and ``ChatModel.sample``.
     """
     began = time.monotonic()
-    model = load_chat_model(spec, settings)
+    model = _load(spec, settings)
     load = getattr(model, "load", None)
     if load is not None:
         load()

@@ -70,6 +70,12 @@ class RemoteModel:
         return not _is_loopback(getattr(self._model, "base_url", None))
 
     @property
+    def endpoint(self) -> str:
+        """Where requests go, without user and password; empty where it is not told."""
+        url = urlsplit(str(getattr(self._model, "base_url", None) or ""))
+        return url._replace(netloc=url.netloc.rpartition("@")[2]).geturl()
+
+    @property
     def context_tokens(self) -> int:
         """As pydantic-ai knows it, else 128,000; the provider's refusal is ``PromptTooLong``."""
         return int(self._profile().get("context_window") or DEFAULT_CONTEXT_TOKENS)

@@ -33,11 +33,12 @@ Report = Callable[[Mapping[str, Any]], None]
 
 @dataclass
 class Usage:
-    """Tokens and seconds spent so far."""
+    """Tokens and seconds spent so far; ``cache_hits`` replies cost none."""
 
     prompt: int = 0
     cached: int = 0
     completion: int = 0
+    cache_hits: int = 0
     execute_s: float = 0.0
 
     def add(self, reply: Reply) -> None:
@@ -45,6 +46,16 @@ class Usage:
         self.prompt += reply.prompt_tokens
         self.cached += reply.cached_tokens
         self.completion += reply.completion_tokens
+        self.cache_hits += reply.cached
+
+    def tokens(self) -> dict[str, int]:
+        """The ``tokens`` of the JSON contract."""
+        return {
+            "prompt": self.prompt,
+            "cached": self.cached,
+            "completion": self.completion,
+            "cache_hits": self.cache_hits,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,6 +248,7 @@ class Workshop:
                 "tables": [str(ref) for ref in done.tables],
                 "round": done.rounds,
                 "reply": reply.text,
+                "from_cache": reply.cached,
                 "sql": done.program.sql if done.program else None,
                 "changes": list(done.changes),
                 "row_count": len(done.execution.rows) if done.execution else None,

@@ -142,11 +142,7 @@ class Reasoner:
                 "reason": seconds - outcome.usage.execute_s,
                 "execute": outcome.usage.execute_s,
             },
-            tokens={
-                "prompt": outcome.usage.prompt,
-                "cached": outcome.usage.cached,
-                "completion": outcome.usage.completion,
-            },
+            tokens=outcome.usage.tokens(),
             model=outcome.model,
             max_rows=max_rows,
             trace=tuple(self._trace),

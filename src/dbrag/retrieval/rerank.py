@@ -70,7 +70,7 @@ class Reranked:
         votes: replies asked for; ``valid`` of them named a table.
         calls: requests made, retries included.
         seconds: wall time of all of it.
-        tokens: "prompt", "cached", "completion".
+        tokens: "prompt", "cached", "completion"; "cache_hits": replies that cost none.
         left_out: tables, columns and rows that did not fit the prompt.
         warnings: for the reader of the result.
     """
@@ -130,7 +130,7 @@ class _Talk:
     orders: list[tuple[int, ...]] = field(default_factory=list)
     calls: int = 0
     tokens: dict[str, int] = field(
-        default_factory=lambda: {"prompt": 0, "cached": 0, "completion": 0}
+        default_factory=lambda: dict.fromkeys(("prompt", "cached", "completion", "cache_hits"), 0)
     )
     problem: str = ""
 
@@ -303,6 +303,7 @@ class Reranker:
                 talk.tokens["prompt"] += reply.prompt_tokens
                 talk.tokens["cached"] += reply.cached_tokens
                 talk.tokens["completion"] += reply.completion_tokens
+                talk.tokens["cache_hits"] += reply.cached
                 order = read_order(reply.text, n_shown, cut=reply.finish == "length")
                 if order:
                     talk.orders.append(order)

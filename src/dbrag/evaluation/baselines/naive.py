@@ -70,6 +70,7 @@ class Naive:
             "prompt": reply.prompt_tokens,
             "cached": reply.cached_tokens,
             "completion": reply.completion_tokens,
+            "cache_hits": int(reply.cached),
         }
         sql: str | None = None
         used: tuple[TableRef, ...] = ()

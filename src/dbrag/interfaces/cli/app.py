@@ -239,6 +239,6 @@ def error_json(run: Run, error: dict[str, str]) -> dict[str, Any]:
         votes_requested=0,
         model=run.model,
         seconds=dict.fromkeys(("total", "retrieve", "reason", "execute"), 0.0),
-        tokens=dict.fromkeys(("prompt", "cached", "completion"), 0),
+        tokens=dict.fromkeys(("prompt", "cached", "completion", "cache_hits"), 0),
     )
     return ask.answer_json(answer, run.command)

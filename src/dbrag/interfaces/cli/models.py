@@ -1,4 +1,4 @@
-"""``dbrag models list | pull | check``."""
+"""``dbrag models list | pull | check | cache``."""
 
 from __future__ import annotations
 
@@ -108,6 +108,44 @@ def check(run: Run) -> int:
         from dbrag.interfaces.cli.render import trace_lines
 
         output.emit("\n".join(trace_lines([{"stage": "works", **result}])))
+    return 0
+
+
+@models.command()
+@click.option("--clear", is_flag=True, help="Delete all replies.")
+@common_options
+@pass_run
+def cache(run: Run, clear: bool) -> int:
+    """The remembered replies of chat models (setting reply_cache): how many, or delete them."""
+    from dataclasses import asdict
+
+    from dbrag.errors import ModelError
+    from dbrag.models.cache import ReplyCache
+
+    replies = ReplyCache(run.settings().cache_dir)
+    before = replies.state()
+    if clear:
+        try:
+            replies.clear()
+        except OSError as error:
+            raise ModelError(
+                f"cannot delete {before.path!r}: {error.strerror or error}", "delete it by hand"
+            ) from error
+    if run.json:
+        from dbrag.types import SCHEMA_VERSION
+
+        output.emit_json({"schema": SCHEMA_VERSION, **asdict(before), "cleared": clear})
+        return 0
+    from dbrag.interfaces.cli.render import size
+
+    lines = [f"{before.path}: {before.calls:,} remembered, {size(before.bytes)}"]
+    if before.problem:
+        lines.append(f"it cannot be used: {before.problem}")
+    if clear:
+        lines.append("deleted")
+    elif before.problem:
+        lines.append("dbrag models cache --clear deletes it")
+    output.emit("\n".join(lines))
     return 0
 
 

@@ -69,6 +69,8 @@ def answer_lines(answer: Answer, *, quiet: bool = False) -> list[str]:
         if answer.tokens.get("completion"):
             read, written = answer.tokens.get("prompt", 0), answer.tokens["completion"]
             spent.append(f"{count(read, 'token')} read, {written:,} written")
+        if hits := answer.tokens.get("cache_hits"):
+            spent.append(f"{hits:,} repl{'y' if hits == 1 else 'ies'} from the cache")
         if answer.model:
             spent.append(answer.model)
         facts.append(("time", ", ".join(spent)))
@@ -148,6 +150,7 @@ def candidate_lines(candidate: Candidate) -> list[str]:
         lines.append(f"  because: {cell_text(candidate.reason)}")
     lines += [
         f"  value: {cell_text(match.column)} = {cell_text(match.value)}"
+        + ("" if match.how == "exact" else f" (asked: {cell_text(match.said)}; {match.how})")
         for match in candidate.matches
     ]
     for row in candidate.rows:
