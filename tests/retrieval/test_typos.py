@@ -4,9 +4,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+import dbrag
 from dbrag.index.build import build_index
 from dbrag.index.store import open_index
-from dbrag.models.testing import HashEmbedder
+from dbrag.models.testing import FunctionModel, HashEmbedder
 from dbrag.retrieval.coarse import rank
 from dbrag.retrieval.hints import did_you_mean, question_warnings
 from dbrag.retrieval.typos import MAX_UNKNOWN, mentions_in
@@ -17,6 +18,7 @@ from tests.retrieval.foreign_questions import QUESTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from dbrag.index.store import Index
 
@@ -159,3 +161,26 @@ def test_a_hostile_or_huge_question(index: Index) -> None:
 def test_the_same_again(index: Index) -> None:
     question = "people of Kabull, Germny and New Yorc"
     assert said(index, question) == said(index, question)
+
+
+def test_the_reason_and_the_json_say_what_was_asked(index: Index) -> None:
+    (first, *_) = rank(index, EMBEDDER, "size of the city Kabull", k=1)
+    assert "city.name = 'Kabul' (asked: 'Kabull')" in first.reason
+    assert first.to_dict()["matches"] == [
+        {"column": "name", "value": "Kabul", "said": "Kabull", "how": "typo"}
+    ]
+
+
+def test_search_and_ask_tell_it_and_the_model_gets_the_stored_value(tmp_path: Path) -> None:
+    path = write_db(tmp_path / "world.db", WORLD)
+    model = FunctionModel(lambda prompt: "SELECT size FROM city WHERE name = 'Kabul'")
+    with dbrag.connect(path, chat_model=model, embedder=EMBEDDER, votes=1, rerank="off") as db:
+        found = db.search("What is the size of the city Kabull?")
+        assert [w["code"] for w in found.to_dict()["warnings"]] == ["did_you_mean"]
+        answer = db.ask("What is the size of the city Kabull?")
+        german = db.ask("Wie viele Leute wohnen in Kabul?")
+    assert answer.text == "1780000"
+    assert "did_you_mean" in {w.code for w in answer.warnings}
+    assert "city.name = 'Kabul'" in str(model.prompts[0])
+    assert "language" in {w.code for w in german.warnings}
+    assert german.status == "answered"

@@ -70,7 +70,11 @@ def reason(
         said.append("name and columns resemble the question")
     elif name or column:
         said.append(f"{'the name' if name else 'a column'} resembles the question")
-    said += [f"{table.ref.name}.{m.column} = {_shown(m.value)}" for m in matches[:2]]
+    said += [
+        f"{table.ref.name}.{m.column} = {_shown(m.value)}"
+        + ("" if m.how == "exact" else f" (asked: {_shown(m.said)})")
+        for m in matches[:2]
+    ]
     if parts.rows[i] > _CLEARLY and not matches:
         said.append(f"a row {_HOW_ROWS[row_search]} the question")
     joined = _likeliest_neighbour(index, i, scores)
