@@ -353,7 +353,6 @@ class Database:
             self.embedder(),
             self.chat_model,
             self._chat_model,
-            lambda: self._source_vocabulary(index).parts,
         )
         return retriever.retrieve(
             index,

@@ -38,3 +38,22 @@ def test_rows_shown_to_the_model_are_found_as_set(small_shop: Path, mode: str) -
     assert found.rerank["valid"] == 1
     assert "Anna Costa | Lisbon" in prompt.context
     assert "| Green Tea |" in prompt.context
+
+
+def test_membership_is_for_databases_not_for_loose_files(tmp_path: Path, small_shop: Path) -> None:
+    lake = tmp_path / "lake"
+    lake.mkdir()
+    for name in ("customers", "tea"):
+        (lake / f"{name}.csv").write_text("id,name\n1,Lisbon\n2,Green Tea\n")
+    embedder = HashEmbedder()
+    db = dbrag.connect(small_shop, lake, index=tmp_path / "i", membership=True, embedder=embedder)
+    with db:
+        index = db.opened_index()
+        groups = dict(zip((str(t.ref) for t in index.catalog.tables), index.groups, strict=True))
+        found = {str(c.table): c.parts["group"] for c in db.search(QUESTION, top=50).candidates}
+    shop = {name for name in groups if not name.startswith("lake")}
+    assert len({groups[name] for name in shop}) == 1
+    assert [groups["lake.customers"], groups["lake.tea"]] == [-1, -1]
+    # In the shop all gain by its best table, a file by itself alone.
+    assert len({found[name] for name in shop}) == 1
+    assert found["lake.customers"] != found["lake.tea"]

@@ -10,7 +10,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from dbrag.types import ForeignKey, TableRef
 
@@ -55,6 +55,23 @@ def parts_of(tables: Iterable[HasKeys]) -> Mapping[TableRef, str]:
         else table.ref.source
         for table in tables
     }
+
+
+def group_numbers(tables: Sequence[HasKeys], loose: Collection[str]) -> list[int]:
+    """For each table the number of the database it belongs to, from 0; -1: of none.
+
+    Databases are the parts of ``parts_of``. A table of a loose source belongs to none:
+    each file of a folder may stand for itself.
+
+    Args:
+        loose: names of sources that are folders or patterns of data files.
+    """
+    parts = parts_of(tables)
+    numbers: dict[str, int] = {}
+    return [
+        -1 if table.ref.source in loose else numbers.setdefault(parts[table.ref], len(numbers))
+        for table in tables
+    ]
 
 
 def _place(ref: TableRef) -> tuple[str, str | None]:

@@ -25,7 +25,8 @@ class SourceEntry:
     ``rows`` counts what it holds (what was read, for tables too big to count),
     ``rows_indexed`` what is searchable; ``sampled`` names the tables of which only
     a part was read, ``unread`` those of them for which no time or rows were left,
-    ``broken`` those that could not be read.
+    ``broken`` those that could not be read. ``loose``: its tables may have nothing to
+    do with each other.
     ``indexed_at`` is UTC, ISO 8601; ``seconds`` the time it took.
     """
 
@@ -42,6 +43,7 @@ class SourceEntry:
     seconds: float
     unread: tuple[str, ...] = ()
     broken: tuple[str, ...] = ()
+    loose: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +167,13 @@ def stale_sources(
 
 def still_valid(entry: SourceEntry, source: Source, stamp: str) -> SourceEntry | None:
     """The entry, brought up to date, if what it indexed equals the source; else None."""
-    current = replace(entry, location=source.location, origin=source.origin, stamp=stamp)
+    current = replace(
+        entry,
+        location=source.location,
+        origin=source.origin,
+        stamp=stamp,
+        loose=source.loose,
+    )
     if not stamp:
         return None
     if current == entry:

@@ -139,6 +139,7 @@ def _entry(
         indexed_at=now(),
         seconds=round(seconds, 3),
         unread=tuple(_label(table.ref) for table in unread),
+        loose=source.loose,
         broken=tuple(_label(t.ref) for t in tables if t.comment.startswith(_UNREADABLE)),
     )
 

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 from dbrag.catalog.joins import JoinGraph
+from dbrag.catalog.parts import group_numbers
 from dbrag.errors import IndexUnusable
 from dbrag.index.adjacency import Adjacency
 from dbrag.index.catalogs import read_catalog
@@ -91,6 +92,14 @@ class Index:
     def adjacency(self) -> Adjacency:
         """The same for sums and maxima over neighbours."""
         return Adjacency(self.edges, len(self.catalog.tables))
+
+    @cached_property
+    def groups(self) -> NDArray[np.int32]:
+        """``[n_tables]``: the number of the database each table belongs to, -1: to none."""
+        import numpy as np
+
+        loose = {entry.name for entry in self.manifest.sources if entry.loose}
+        return np.array(group_numbers(self.catalog.tables, loose), np.int32)
 
     def close(self) -> None:
         """Let the generation be cleaned up; may be called twice."""

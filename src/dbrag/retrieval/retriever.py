@@ -14,9 +14,6 @@ from dbrag.retrieval.timing import StageTimer
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
-    import numpy as np
-    from numpy.typing import NDArray
-
     from dbrag.index.row_search import RowMode
     from dbrag.index.store import Index
     from dbrag.models.base import ChatModel, Embedder
@@ -53,14 +50,12 @@ class Retriever:
         embedder: the text encoder.
         chat_model: gives the chat model; called only where it reranks.
         loaded: the chat model, where it is loaded already.
-        parts: table → its database, or part of a large one; for ``settings.membership``.
     """
 
     settings: Settings
     embedder: Embedder
     chat_model: Callable[[], ChatModel]
     loaded: ChatModel | None
-    parts: Callable[[], Mapping[TableRef, str]]
 
     def retrieve(
         self,
@@ -92,7 +87,7 @@ class Retriever:
             k=k or settings.k,
             tables=tables,
             join_ranking=settings.join_ranking,
-            groups=self._groups(index) if settings.membership else None,
+            groups=index.groups if settings.membership else None,
             row_search=cast("RowMode", settings.row_search),
             timer=timer,
         )
@@ -111,11 +106,3 @@ class Retriever:
         if on_event:
             on_event(done.event())
         return Retrieved(done.candidates, done, hints)
-
-    def _groups(self, index: Index) -> NDArray[np.int32]:
-        """``[n_tables]``: the number of each table's database."""
-        import numpy as np
-
-        parts = self.parts()
-        names = [parts.get(table.ref, table.ref.source) for table in index.catalog.tables]
-        return np.unique(names, return_inverse=True)[1].astype(np.int32)

@@ -106,6 +106,11 @@ class Named:
         """sqlglot's name of its SQL dialect."""
         return self._dialect
 
+    @property
+    def loose(self) -> bool:
+        """Whether its tables may have nothing to do with each other; a database's do."""
+        return False
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._name!r}, {self._location!r})"
 
@@ -132,6 +137,11 @@ class Source(Protocol):
     @property
     def dialect(self) -> str:
         """sqlglot's name of its SQL dialect."""
+        ...
+
+    @property
+    def loose(self) -> bool:
+        """Whether its tables may have nothing to do with each other: files of a folder."""
         ...
 
     def stamp(self) -> str:

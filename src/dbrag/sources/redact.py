@@ -178,6 +178,11 @@ class Redacted:
         """sqlglot's name of its SQL dialect."""
         return self._source.dialect
 
+    @property
+    def loose(self) -> bool:
+        """Whether its tables may have nothing to do with each other."""
+        return self._source.loose
+
     def __repr__(self) -> str:
         return f"Redacted({self._source!r}, {[pattern.text for pattern in self._patterns]!r})"
 

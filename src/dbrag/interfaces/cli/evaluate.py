@@ -8,7 +8,7 @@ import click
 
 from dbrag.errors import UsageError
 from dbrag.interfaces.cli import output
-from dbrag.interfaces.cli.options import Run, common_options, pass_run
+from dbrag.interfaces.cli.options import Run, common_options, membership_option, pass_run
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -22,6 +22,7 @@ def evaluate() -> None:
 
 def _eval_options(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in (
+        membership_option,
         click.option("--resume", is_flag=True, help="Go on where --out stopped."),
         click.option("--out", metavar="DIR", help="Folder of records.jsonl and summary.json."),
         click.option("--method", metavar="NAME", help="What is measured (default: dbrag itself)."),
@@ -69,7 +70,9 @@ def _evaluate(run: Run, task: str, options: dict[str, Any]) -> int:
     try:
         summary = run_eval(
             task,
-            settings=run.settings(votes=options.pop("votes", None)),
+            settings=run.settings(
+                votes=options.pop("votes", None), membership=options.pop("membership")
+            ),
             on_record=record,
             progress=lambda state: live.show(index_text(state)),
             **options,

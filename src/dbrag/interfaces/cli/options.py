@@ -110,6 +110,15 @@ def common_options(command: Command) -> Command:
     return command
 
 
+def membership_option(command: Command) -> Command:
+    """Add ``--membership/--no-membership``; without either the setting holds."""
+    return click.option(
+        "--membership/--no-membership",
+        default=None,
+        help="Tables of one database support each other in the ranking.",
+    )(command)
+
+
 def _store(context: click.Context, parameter: click.Parameter, value: Any) -> None:
     run = context.ensure_object(Run)
     run.command = _command_of(context) or run.command

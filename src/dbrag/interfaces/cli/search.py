@@ -8,7 +8,13 @@ import click
 
 from dbrag.interfaces.cli import output
 from dbrag.interfaces.cli.ask import read_text, tell_remote
-from dbrag.interfaces.cli.options import ListCommand, Run, common_options, pass_run
+from dbrag.interfaces.cli.options import (
+    ListCommand,
+    Run,
+    common_options,
+    membership_option,
+    pass_run,
+)
 
 if TYPE_CHECKING:
     from dbrag.settings import Settings
@@ -21,6 +27,7 @@ if TYPE_CHECKING:
 @click.option(
     "--rerank/--no-rerank", default=None, help="Let the chat model order the best tables anew."
 )
+@membership_option
 @click.option(
     "--tables", multiple=True, metavar="T …", help="Only these tables; several may follow."
 )
@@ -36,6 +43,7 @@ def search(
     top: int | None,
     k: int | None,
     rerank: bool | None,
+    membership: bool | None,
     tables: tuple[str, ...],
     exclude: tuple[str, ...],
     explain: bool,
@@ -47,7 +55,7 @@ def search(
     from dbrag.interfaces.cli.notices import Events
 
     question = run.asked = read_text(question, "question")
-    with Events(run) as events, run.database() as database:
+    with Events(run) as events, run.database(membership=membership) as database:
         tell_remote(database.settings, chat=may_rerank(database.settings, rerank))
         result = database.search(
             question,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import threading
 import time
 from contextlib import contextmanager
@@ -70,6 +71,11 @@ class DataFiles(Named):
             SourceError: as ``stamp``.
         """
         return self._engine().marks()
+
+    @property
+    def loose(self) -> bool:
+        """True for a folder or pattern; the sheets of one workbook belong together."""
+        return not os.path.isfile(self._location)
 
     def functions(self) -> frozenset[str]:
         """None: files hold no functions."""
