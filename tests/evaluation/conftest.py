@@ -71,15 +71,35 @@ class SmallBench:
         self.answers: dict[str, Answer | Exception] = {}
         self.asked: list[str] = []
 
-    def search(self, question: str, top: int | None = None, k: int | None = None) -> SearchResult:
+    def search(
+        self,
+        question: str,
+        top: int | None = None,
+        k: int | None = None,
+        *,
+        rerank: bool | None = None,
+    ) -> SearchResult:
         self.asked.append(question)
         if question == "fail":
             raise ExecutionError("no luck with 'Ada'")
         if question == "bug":
             raise KeyError("bug")
         parts = {CUSTOMER: 0.1, ANIMAL: 0.9, ORDER: 0.5}
-        found = tuple(Candidate(t, 1.0, {"dense": parts[t]}) for t in self.order[: top or 5])
-        return SearchResult(question, found, 0.0)
+        found = tuple(Candidate(t, 1.0, {"names": parts[t]}) for t in self.order[: top or 5])
+        if not rerank:
+            return SearchResult(question, found, 0.0)
+        told = {
+            "model": "test:parrot",
+            "k": 3,
+            "votes": 2,
+            "valid": 1,
+            "calls": 2,
+            "seconds": 0.75,
+            "tokens": {"prompt": 100, "cached": 0, "completion": 10},
+            "left_out": {"tables": 0, "columns": 0, "rows": 0},
+        }
+        orders = {"prior": (ANIMAL, CUSTOMER, ORDER), "model": (ORDER, ANIMAL, CUSTOMER)}
+        return SearchResult(question, found, 1.0, rerank=told, orders=orders)
 
     def ask(self, question: str, votes: int | None = None) -> Answer:
         self.asked.append(question)

@@ -63,11 +63,43 @@ def test_retrieval_scores_every_question(bench: SmallBench, tmp_path: Path) -> N
 
 
 def test_a_part_of_the_ranking_alone(bench: SmallBench, tmp_path: Path) -> None:
-    retrieve(bench, tmp_path / "run", method="dense")
+    retrieve(bench, tmp_path / "run", method="names")
     assert read_records(tmp_path / "run")[0]["prediction"]["tables"] == ["zoo.animal", "shop.order"]
     summary = retrieve(bench, tmp_path / "bm25", method="bm25")
     assert summary["failed"] == 4
     assert "has no part 'bm25'" in read_records(tmp_path / "bm25")[0]["error"]["message"]
+
+
+def test_one_run_scores_the_order_before_by_the_model_and_fused(
+    bench: SmallBench, tmp_path: Path
+) -> None:
+    summary = retrieve(bench, tmp_path / "run", method="rerank")
+    record = read_records(tmp_path / "run")[0]  # gold: customer
+    assert record["prediction"] == {
+        "tables": ["shop.customer", "zoo.animal"],
+        "prior": ["zoo.animal", "shop.customer", "shop.order"],
+        "model": ["shop.order", "zoo.animal", "shop.customer"],
+    }
+    assert record["scores"]["R@1"] == 1
+    assert record["orders"]["prior"] == {"R@1": 0, "R@2": 1, "CR@2": 1}
+    assert record["orders"]["model"]["R@2"] == 0
+    assert record["tokens"]["prompt"] == 100
+    assert record["stages"] == {"retrieve": 0.25, "rerank": 0.75}
+    assert record["rerank"]["valid"] == 1
+    assert summary["R@1"] == 0.375
+    assert summary["orders"]["prior"]["R@1"] == 0
+    assert summary["orders"]["model"]["R@1"] == 0.125  # the second question: order
+    gain = summary["orders"]["prior"]["gain"]["R@1"]
+    assert gain["mean"] == 0.375
+    assert gain["questions"][0] <= 0.375 <= gain["questions"][1]
+    assert summary["rerank"] == {"n": 2, "valid": 2, "votes": 4, "k": 3}
+    assert summary["stages"]["rerank"]["median"] == 0.75
+    assert summary["tokens"]["median"] == 55  # two of four failed
+
+    alone = retrieve(bench, tmp_path / "alone", method="rerank-only")
+    assert alone["R@1"] == 0.125
+    assert sorted(alone["orders"]) == ["fused", "prior"]
+    assert "orders" not in retrieve(bench, tmp_path / "plain", method="hybrid")
 
 
 def test_resume_asks_only_what_is_left(bench: SmallBench, tmp_path: Path) -> None:
@@ -195,7 +227,7 @@ def test_the_naive_method_runs(
 
 
 def test_methods_are_checked() -> None:
-    assert check_method("retrieval", None) == "hybrid"
+    assert check_method("retrieval", None) == "dbrag"
     assert check_method("answers", None) == "dbrag"
     with pytest.raises(UsageError, match="unknown method 'naive' for eval retrieval") as caught:
         check_method("retrieval", "naive")

@@ -10,6 +10,7 @@ import pytest
 
 from dbrag.errors import UsageError
 from dbrag.evaluation import run_eval
+from dbrag.evaluation.config import asks_model
 from dbrag.evaluation.records import read_records
 from dbrag.settings import Settings
 
@@ -77,9 +78,9 @@ def test_retrieval(opened: list[Any], questions: Path, tmp_path: Path) -> None:
     assert summary["R@5"] == 1.0
     assert summary["out"] == str(out)
     config = summary["config"]
-    assert (config["task"], config["method"], config["k"]) == ("retrieval", "hybrid", 50)
+    assert (config["task"], config["method"], config["k"]) == ("retrieval", "dbrag", 50)
     assert (config["limit"], config["seed"]) == (3, 5)
-    assert config["weights"]["coarse"]["neighbour"] > 0
+    assert config["weights"]["coarse"]["names"] > 0
     assert config["weights"]["select"]["coverage"] > 0
     assert config["data"] == {
         "name": tmp_path.name,
@@ -90,11 +91,31 @@ def test_retrieval(opened: list[Any], questions: Path, tmp_path: Path) -> None:
     assert config["questions"]["name"] == "mine.json"
     assert len(config["questions"]["sha256"]) == 64
     assert config["settings"]["timeout_s"] == 9
-    assert "votes" not in config["settings"]
+    assert not {"votes", "model", "rerank_k"} & config["settings"].keys()
     assert str(tmp_path) not in json.dumps(config)  # no path of this machine
     assert summary["versions"]["encoder"] == {"name": "test:encoder", "sha256": "00ff"}
     on_disk = json.loads((out / "summary.json").read_text())
     assert on_disk == {k: v for k, v in summary.items() if k != "out"}
+
+
+def test_a_reranking_run_is_another_one_with_another_model(
+    opened: list[Any], questions: Path, tmp_path: Path
+) -> None:
+    given: dict[str, Any] = {"data": tmp_path, "questions": questions, "limit": 2}
+    model = Parrot("[1]")
+    summary = run_eval(
+        "retrieval", **given, settings=Settings(rerank_k=15), method="rerank", chat_model=model
+    )
+    config = summary["config"]
+    assert (config["settings"]["model"], config["settings"]["rerank_k"]) == ("test:parrot", 15)
+    assert summary["versions"]["model"] == "test:parrot"
+    assert summary["orders"].keys() == {"prior", "model"}
+    assert config["weights"]["rerank"] == {"prior": 1.0, "model": 1.0, "c": 60.0}
+    far = Settings(model="openai:gpt-4o")
+    assert asks_model(far, "dbrag")
+    assert not asks_model(far, "hybrid")
+    assert not asks_model(Settings(), "dbrag")
+    assert asks_model(Settings(rerank="on"), "dbrag")
 
 
 def test_answers(opened: list[Any], questions: Path, tmp_path: Path) -> None:

@@ -6,10 +6,9 @@ two kinds of run on a database that is already open.
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +21,7 @@ from dbrag.errors import (
     UsageError,
     WeightsError,
 )
+from dbrag.evaluation import config as settled
 from dbrag.evaluation import datasets, methods
 from dbrag.evaluation.datasets import GoldAnswer, Question
 from dbrag.evaluation.metrics import ANSWER_METRICS, retrieval_metrics
@@ -43,8 +43,6 @@ RETRIEVAL_DEPTH = 50
 # With one of these no question can be answered: the set-up is wrong, not the method.
 _FATAL = (ModelNotInstalled, WeightsError, IndexUnusable, IndexLocked, EncoderMismatch)
 _FATAL_CODES = {error.code: error for error in _FATAL}
-# Where things lie and how much is printed; what is left decides what comes out.
-_PLACES = ("sources", "index", "cache", "max_rows", "offline")
 
 
 def evaluate_retrieval(
@@ -60,7 +58,8 @@ def evaluate_retrieval(
 ) -> dict[str, Any]:
     """Rank tables for every question; returns and writes the summary.
 
-    A question that fails scores 0 and stays in the denominator.
+    A question that fails scores 0 and stays in the denominator. Where a method gives
+    further orders (a reranking: before it, and by the model alone), they are scored too.
 
     Args:
         rank: a method of :data:`methods.RETRIEVAL_METHODS`, made with its tools.
@@ -74,12 +73,23 @@ def evaluate_retrieval(
     metrics = retrieval_metrics(k)
 
     def score(question: Question) -> dict[str, Any]:
-        ranked = [str(table) for table in rank(question.question, k)]
+        ranking = rank(question.question, k)
         gold = [str(table) for table in question.tables]
-        return {
-            "prediction": {"tables": ranked},
-            "scores": {str(metric): metric(gold, ranked) for metric in metrics},
+        orders = {"tables": ranking.tables, **ranking.others}
+        ranked = {name: [str(table) for table in tables] for name, tables in orders.items()}
+        scores = {
+            name: {str(metric): metric(gold, tables) for metric in metrics}
+            for name, tables in ranked.items()
         }
+        record = {
+            "prediction": ranked,
+            "scores": scores.pop("tables"),
+            "stages": {name: round(s, 4) for name, s in ranking.stages.items()},
+            "tokens": dict(ranking.tokens),
+        }
+        if scores:
+            record |= {"orders": scores, "rerank": dict(ranking.facts)}
+        return record
 
     return _run(
         questions,
@@ -183,7 +193,7 @@ def run_eval(
     from dbrag.database import Database
 
     method = methods.check_method(task, method)
-    folder, path, file = _out(out, resume, task, method), Path(data), Path(questions)
+    folder, path, file = settled.out_folder(out, resume, task, method), Path(data), Path(questions)
     digest = datasets.file_hash(file)
     if not path.exists():
         raise UsageError(f"no folder or database {str(data)!r}", "check --data")
@@ -196,15 +206,16 @@ def run_eval(
         loaded = datasets.load_questions(file, tools.catalog, tools.dialects)
         config = {
             "method": method,
-            "data": _corpus(db, path),
+            "data": settled.corpus(db, path),
             "questions": {"name": file.name, "sha256": digest, "n": len(loaded)},
             "limit": limit,
             "seed": None if limit is None else seed,
-            **_behaviour(settings, task, method),
+            **settled.behaviour(settings, task, method),
         }
         chosen = datasets.sample(loaded, limit, seed)
+        models = settled.identity(db, task, method)
         run = {"out": folder, "config": config, "resume": resume, "on_record": on_record}
-        summary = _evaluate(task, tools, method, chosen, {**run, "identity": _identity(db, task)})
+        summary = _evaluate(task, tools, method, chosen, {**run, "identity": models})
         return {**summary, "out": str(folder)}
 
 
@@ -321,58 +332,3 @@ def _stop_if_fatal(error: Mapping[str, str] | None) -> None:
     kind = _FATAL_CODES.get(error["code"]) if error else None
     if kind is not None and error is not None:
         raise kind(error["message"], error.get("hint", ""))
-
-
-# ---- configuration ------------------------------------------------------------------
-
-
-def _out(out: str | Path | None, resume: bool, task: str, method: str) -> Path:
-    if out is not None:
-        return Path(out)
-    if resume:
-        raise UsageError("--resume needs the folder of the run to go on with", "add --out DIR")
-    stamp = time.strftime("%Y%m%d-%H%M%S")
-    return Path("dbrag-eval") / f"{task}-{method}-{stamp}"
-
-
-def _corpus(db: Database, path: Path) -> dict[str, Any]:
-    """What is searched; a skipped source makes another, easier corpus."""
-    return {
-        "name": path.resolve().name,
-        "sources": len(db.sources),
-        "tables": len(db.opened_index().catalog.tables),
-        "skipped": sorted(skipped.name for skipped in db.skipped),
-    }
-
-
-_READING = ("schemas", "redact", "source_options", "file_options", "notes")
-
-
-def _behaviour(settings: Settings, task: str, method: str) -> dict[str, Any]:
-    """The settings and ranking weights that can change a run's figures."""
-    unused = set(_PLACES)
-    if task == "retrieval":
-        unused |= {"model", "votes", "rounds", "threads", "top", "k"}
-    elif method == "naive":
-        unused |= {"votes", "rounds", "top"}
-    values = {name: value for name, value in asdict(settings).items() if name not in unused}
-    # They hold names of the user's, and records are published: only whether they changed counts.
-    reading = [values.pop(name) for name in _READING]
-    if any(reading):
-        values["reading"] = hashlib.sha256(repr(reading).encode()).hexdigest()[:16]
-    return {"settings": values, "weights": _weights()}
-
-
-def _weights() -> dict[str, Any]:
-    from dbrag.reasoning import select
-    from dbrag.retrieval import coarse
-
-    return {"coarse": asdict(coarse.DEFAULT), "select": asdict(select.DEFAULT)}
-
-
-def _identity(db: Database, task: str) -> dict[str, Any]:
-    encoder = db.embedder()
-    found: dict[str, Any] = {"encoder": {"name": encoder.name, "sha256": encoder.sha256}}
-    if task == "answers":
-        found["model"] = db.settings.model
-    return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from dbrag.errors import UsageError
@@ -16,7 +16,14 @@ if TYPE_CHECKING:
 class Bench(Protocol):
     """What evaluation needs of :class:`dbrag.Database`."""
 
-    def search(self, question: str, top: int | None = None, k: int | None = None) -> SearchResult:
+    def search(
+        self,
+        question: str,
+        top: int | None = None,
+        k: int | None = None,
+        *,
+        rerank: bool | None = None,
+    ) -> SearchResult:
         """Rank tables."""
         ...
 
@@ -50,11 +57,26 @@ class Prediction:
     error: Mapping[str, str] | None = None
 
 
+@dataclass(frozen=True)
+class Ranking:
+    """Tables, best first, and what it took to rank them.
+
+    ``others`` are further orders of the same call, scored beside it: "prior" before a
+    reranking, "model" by the chat model alone, "fused". ``facts`` are told in the record.
+    """
+
+    tables: Sequence[TableRef]
+    others: Mapping[str, Sequence[TableRef]] = field(default_factory=dict)
+    tokens: Mapping[str, int] = field(default_factory=dict)
+    stages: Mapping[str, float] = field(default_factory=dict)
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
 class RetrievalMethod(Protocol):
     """Ranks tables for a question."""
 
-    def __call__(self, question: str, k: int) -> Sequence[TableRef]:
-        """The best ``k`` tables, best first."""
+    def __call__(self, question: str, k: int) -> Ranking:
+        """The best ``k`` tables."""
         ...
 
 
@@ -80,13 +102,43 @@ class Tools:
     votes: int | None = None
 
 
-def hybrid(tools: Tools) -> RetrievalMethod:
-    """dbrag's own ranking: ``Database.search``."""
+def searched(rerank: bool | None) -> Callable[[Tools], RetrievalMethod]:
+    """``Database.search``: with the chat model, without it, or (None) as the settings say."""
 
-    def rank(question: str, k: int) -> Sequence[TableRef]:
-        return [c.table for c in tools.db.search(question, top=k, k=k).candidates]
+    def make(tools: Tools) -> RetrievalMethod:
+        def rank(question: str, k: int) -> Ranking:
+            return _ranking(tools.db.search(question, top=k, k=k, rerank=rerank))
+
+        return rank
+
+    return make
+
+
+def rerank_only(tools: Tools) -> RetrievalMethod:
+    """The chat model's order alone, not fused with the order it was given."""
+
+    def rank(question: str, k: int) -> Ranking:
+        both = _ranking(tools.db.search(question, top=k, k=k, rerank=True))
+        if "model" not in both.others:
+            return both  # a single table: there was nothing to order
+        others = {"prior": both.others["prior"], "fused": both.tables}
+        return replace(both, tables=both.others["model"], others=others)
 
     return rank
+
+
+def _ranking(result: SearchResult) -> Ranking:
+    tables = [candidate.table for candidate in result.candidates]
+    told = result.rerank
+    if told is None:
+        return Ranking(tables)
+    return Ranking(
+        tables,
+        others=result.orders,
+        tokens=told["tokens"],
+        stages={"retrieve": result.seconds - told["seconds"], "rerank": told["seconds"]},
+        facts={name: told[name] for name in ("k", "votes", "valid", "calls", "left_out")},
+    )
 
 
 def by_part(part: str) -> Callable[[Tools], RetrievalMethod]:
@@ -95,13 +147,14 @@ def by_part(part: str) -> Callable[[Tools], RetrievalMethod]:
     def make(tools: Tools) -> RetrievalMethod:
         everything = max(1, len(tools.catalog.tables))
 
-        def rank(question: str, k: int) -> Sequence[TableRef]:
-            found = tools.db.search(question, top=everything, k=everything).candidates
+        def rank(question: str, k: int) -> Ranking:
+            result = tools.db.search(question, top=everything, k=everything, rerank=False)
+            found = result.candidates
             if not any(part in c.parts for c in found):
                 known = sorted({name for c in found for name in c.parts})
                 raise UsageError(f"the ranking has no part {part!r}", f"it has {known}")
             ordered = sorted(found, key=lambda c: -c.parts.get(part, float("-inf")))
-            return [c.table for c in ordered[:k]]
+            return Ranking([c.table for c in ordered[:k]])
 
         return rank
 
@@ -125,10 +178,15 @@ def naive(tools: Tools) -> AnswerMethod:
 
 
 RETRIEVAL_METHODS: Mapping[str, Callable[[Tools], RetrievalMethod]] = {
-    "hybrid": hybrid,
-    "dense": by_part("dense"),
-    "bm25": by_part("bm25"),
+    "dbrag": searched(None),
+    "hybrid": searched(rerank=False),
+    "rerank": searched(rerank=True),
+    "rerank-only": rerank_only,
+    **{part: by_part(part) for part in ("names", "columns", "bm25")},
 }
+"""``dbrag`` as the settings say; ``hybrid`` never asks a model, ``rerank`` always."""
+MODEL_METHODS = ("rerank", "rerank-only")
+"""Retrieval methods for which the chat model and the settings of reranking count."""
 ANSWER_METHODS: Mapping[str, Callable[[Tools], AnswerMethod]] = {"dbrag": dbrag, "naive": naive}
 
 
@@ -158,7 +216,7 @@ def check_method(task: str, name: str | None) -> str:
     """
     known: Mapping[str, Any]
     if task == "retrieval":
-        known, default = RETRIEVAL_METHODS, "hybrid"
+        known, default = RETRIEVAL_METHODS, "dbrag"
     elif task == "answers":
         known, default = ANSWER_METHODS, "dbrag"
     else:

@@ -17,7 +17,7 @@ from typing import IO, Any, Self
 from dbrag.errors import UsageError
 
 CONFIG, RECORDS, SUMMARY = "config.json", "records.jsonl", "summary.json"
-_SLIM = ("id", "db_id", "n_tables", "scores", "seconds", "tokens")
+_SLIM = ("id", "db_id", "n_tables", "scores", "orders", "rerank", "seconds", "stages", "tokens")
 
 Record = Mapping[str, Any]
 

@@ -11,7 +11,7 @@ from statistics import fmean, median
 from typing import Any
 
 from dbrag import __version__
-from dbrag.evaluation.significance import bootstrap
+from dbrag.evaluation.significance import bootstrap, paired_bootstrap
 from dbrag.types import SCHEMA_VERSION
 
 _LIBRARIES = (
@@ -62,7 +62,9 @@ def summarise(
         },
         "interval": {key: _interval(records, key) for key in metrics},
         "seconds": _quantiles([float(r["seconds"]) for r in records]),
+        "stages": _stages(records),
         "tokens": _tokens(records),
+        **_orders(records, metrics),
         "config": dict(config),
         "versions": {**versions(), **(identity or {})},
     }
@@ -108,6 +110,54 @@ def _interval(records: Sequence[Mapping[str, Any]], key: str) -> dict[str, Any]:
     over = {"databases": [str(r["db_id"]) for r in records], "questions": None}
     found = {unit: bootstrap(scores, members).to_dict() for unit, members in over.items()}
     return {unit: [interval["low"], interval["high"]] for unit, interval in found.items()}
+
+
+def _orders(records: Sequence[Mapping[str, Any]], metrics: Sequence[str]) -> dict[str, Any]:
+    """The further orders of a reranking; nothing where there are none.
+
+    ``orders`` holds their means and, in ``gain``, by how much the run's own order is
+    better, paired by question, with 95% bootstrap intervals. ``rerank`` tells how many
+    questions were reranked and how many of the replies were valid.
+    """
+    names = sorted({name for record in records for name in record.get("orders", {})})
+    if not names:
+        return {}
+    databases = [str(record["db_id"]) for record in records]
+    own = {key: [score(record, key) for record in records] for key in metrics}
+    orders: dict[str, Any] = {}
+    for name in names:
+        as_run = [{**r, "scores": r.get("orders", {}).get(name, r["scores"])} for r in records]
+        others = {key: [score(record, key) for record in as_run] for key in metrics}
+        gain: dict[str, Any] = {}
+        for key in metrics:
+            over = {
+                unit: paired_bootstrap(others[key], own[key], units)
+                for unit, units in (("databases", databases), ("questions", None))
+            }
+            gain[key] = {
+                "mean": round(over["questions"].mean, 6),
+                **{unit: [i.to_dict()["low"], i.to_dict()["high"]] for unit, i in over.items()},
+            }
+        orders[name] = {**_means(as_run, metrics), "gain": gain}
+    told = [record["rerank"] for record in records if record.get("rerank")]
+    return {
+        "orders": orders,
+        "rerank": {
+            "n": len(told),
+            "valid": sum(one["valid"] for one in told),
+            "votes": sum(one["votes"] for one in told),
+            "k": median([one["k"] for one in told] or [0]),
+        },
+    }
+
+
+def _stages(records: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, float]]:
+    """Seconds of each stage over the questions that went through it."""
+    names = sorted({name for record in records for name in record.get("stages") or {}})
+    return {
+        name: _quantiles([r["stages"][name] for r in records if name in (r.get("stages") or {})])
+        for name in names
+    }
 
 
 def _quantiles(seconds: Sequence[float]) -> dict[str, float]:

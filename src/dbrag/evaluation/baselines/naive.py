@@ -57,7 +57,7 @@ class Naive:
             UsageError: the question is empty or too long.
         """
         started = time.perf_counter()
-        candidates = self.tools.db.search(question, top=TABLES).candidates
+        candidates = self.tools.db.search(question, top=TABLES, rerank=False).candidates
         retrieved = time.perf_counter()
         if not candidates:
             return Prediction("failed", error=_error(ExecutionError("no table was retrieved")))

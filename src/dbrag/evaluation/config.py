@@ -1,0 +1,106 @@
+"""What makes a run the run it is: corpus, settings, weights, models; its folder's name."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dbrag.errors import UsageError
+from dbrag.evaluation.methods import MODEL_METHODS
+from dbrag.models.load import is_remote
+
+if TYPE_CHECKING:
+    from dbrag.database import Database
+    from dbrag.settings import Settings
+
+# Where things lie and how much is printed; what is left decides what comes out.
+_PLACES = ("sources", "index", "cache", "max_rows", "offline")
+_RERANKING = (
+    "model",
+    "reply_cache",
+    "rerank",
+    "rerank_k",
+    "rerank_votes",
+    "rerank_tokens",
+    "m",
+    "row_context",
+    "context_rows",
+)
+
+
+def out_folder(out: str | Path | None, resume: bool, task: str, method: str) -> Path:
+    """The run's folder, named by task, method and time where none is given.
+
+    Raises:
+        UsageError: a run to go on with that is not named.
+    """
+    if out is not None:
+        return Path(out)
+    if resume:
+        raise UsageError("--resume needs the folder of the run to go on with", "add --out DIR")
+    stamp = time.strftime("%Y%m%d-%H%M%S")
+    return Path("dbrag-eval") / f"{task}-{method}-{stamp}"
+
+
+def corpus(db: Database, path: Path) -> dict[str, Any]:
+    """What is searched; a skipped source makes another, easier corpus."""
+    return {
+        "name": path.resolve().name,
+        "sources": len(db.sources),
+        "tables": len(db.opened_index().catalog.tables),
+        "skipped": sorted(skipped.name for skipped in db.skipped),
+    }
+
+
+_READING = ("schemas", "redact", "source_options", "file_options", "notes", "joins")
+
+
+def asks_model(settings: Settings, method: str) -> bool:
+    """Whether a retrieval method may ask the chat model."""
+    if method in MODEL_METHODS:
+        return True
+    auto = settings.rerank == "auto" and is_remote(settings.model)
+    return method == "dbrag" and (settings.rerank == "on" or auto)
+
+
+def behaviour(settings: Settings, task: str, method: str) -> dict[str, Any]:
+    """The settings and ranking weights that can change a run's figures."""
+    unused = set(_PLACES)
+    if task == "retrieval":
+        unused |= {"votes", "rounds", "threads", "top", "k"}
+        unused |= set() if asks_model(settings, method) else set(_RERANKING)
+    elif method == "naive":
+        unused |= {"votes", "rounds", "top", *_RERANKING[2:]}
+    values = {name: value for name, value in asdict(settings).items() if name not in unused}
+    # They hold names of the user's, and records are published: only whether they changed counts.
+    reading = [values.pop(name) for name in _READING]
+    if any(map(_says_something, reading)):
+        values["reading"] = hashlib.sha256(repr(reading).encode()).hexdigest()[:16]
+    return {"settings": values, "weights": _weights()}
+
+
+def _says_something(value: Any) -> bool:
+    return any(map(_says_something, value.values())) if isinstance(value, dict) else bool(value)
+
+
+def _weights() -> dict[str, Any]:
+    from dbrag.reasoning import select
+    from dbrag.retrieval import coarse, rerank
+
+    return {
+        "coarse": asdict(coarse.DEFAULT),
+        "rerank": asdict(rerank.DEFAULT),
+        "select": asdict(select.DEFAULT),
+    }
+
+
+def identity(db: Database, task: str, method: str) -> dict[str, Any]:
+    """Names and hashes of the models in use."""
+    encoder = db.embedder()
+    found: dict[str, Any] = {"encoder": {"name": encoder.name, "sha256": encoder.sha256}}
+    if task == "answers" or asks_model(db.settings, method):
+        found["model"] = db.settings.model
+    return found
