@@ -52,7 +52,7 @@ def test_batches_hold_everything_once_and_little_padding() -> None:
     assert _batches([]) == []
 
 
-@pytest.mark.parametrize("name", ["local:other", "openai:text-embedding-3-small", "nonsense", ""])
+@pytest.mark.parametrize("name", ["local:other", "cohere:embed", "nonsense", ""])
 def test_unknown_encoders_name_what_is_possible(name: str) -> None:
     with pytest.raises(ModelNotInstalled, match=name or "''") as error:
         load_embedder(Settings(encoder=name, offline=True))

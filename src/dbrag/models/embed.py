@@ -142,6 +142,11 @@ class CachedEmbedder:
         return self._embedder.name
 
     @property
+    def remote(self) -> bool:
+        """True when texts leave this machine."""
+        return bool(getattr(self._embedder, "remote", False))
+
+    @property
     def sha256(self) -> str:
         """Identity of the weights."""
         return self._embedder.sha256
@@ -177,12 +182,13 @@ class CachedEmbedder:
 def load_embedder(settings: Settings) -> Embedder:
     """The encoder that ``settings.encoder`` names; its weights are found now, loaded at first use.
 
-    ``local:all-minilm-l6-v2``, or the path of a folder with ``model.onnx`` and
-    ``tokenizer.json``.
+    ``local:all-minilm-l6-v2``; the path of a folder with ``model.onnx`` (or
+    ``onnx/model.onnx``) and ``tokenizer.json``; ``openai:NAME`` or ``ollama:NAME``, which
+    are other machines' (``models.embed_remote``).
 
     Raises:
-        ModelNotInstalled: no such encoder.
-        UsageError: a folder without the two files.
+        ModelNotInstalled: no such encoder, or its key is not set.
+        UsageError: a folder without the two files; a remote encoder while offline.
         WeightsError: the weights can be neither found nor fetched.
     """
     wanted = settings.encoder
@@ -195,20 +201,40 @@ def load_embedder(settings: Settings) -> Embedder:
     folder = Path(wanted).expanduser()
     if wanted and folder.is_dir():
         return CachedEmbedder(_from_folder(folder))
+    if is_remote_encoder(wanted):
+        from dbrag.models.embed_remote import RemoteEmbedder
+
+        remote = RemoteEmbedder(wanted)
+        if settings.offline and remote.remote:
+            raise UsageError(
+                f"{wanted!r} is a remote encoder and offline is set",
+                "unset DBRAG_OFFLINE, or choose a local encoder: encoder = "
+                '"local:all-minilm-l6-v2"',
+            )
+        return CachedEmbedder(remote)
     possible = ", ".join(f"local:{name}" for name in _LOCAL)
     raise ModelNotInstalled(
         f"unknown encoder {wanted!r}",
-        f"possible: {possible}, or the path of a folder with model.onnx and tokenizer.json",
+        f"possible: {possible}, openai:NAME, ollama:NAME, or the path of a folder with "
+        "model.onnx and tokenizer.json",
     )
 
 
+def is_remote_encoder(spec: str) -> bool:
+    """Whether an encoder is named by a provider of endpoints; loads nothing."""
+    provider, _, model = spec.partition(":")
+    return provider in ("openai", "ollama") and bool(model)
+
+
 def _from_folder(folder: Path) -> OnnxEmbedder:
-    files = folder / "model.onnx", folder / "tokenizer.json"
+    places = folder / "model.onnx", folder / "onnx" / "model.onnx"  # the hub's layout
+    model = next((place for place in places if place.is_file()), places[0])
+    files = model, folder / "tokenizer.json"
     for file in files:
         if not file.is_file():
             raise UsageError(
                 f"the encoder folder {str(folder)!r} has no {file.name}",
-                "it must hold model.onnx and tokenizer.json",
+                "it must hold model.onnx (or onnx/model.onnx) and tokenizer.json",
             )
     return OnnxEmbedder(*files, name=f"onnx:{folder.resolve().name}")
 
