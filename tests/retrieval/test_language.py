@@ -80,12 +80,16 @@ def test_names_of_languages_and_encoders() -> None:
     assert not any("(" in language_name(code) for code in QUESTIONS)
     assert language_name("qq") == "another language (qq)"
     assert english_only("local:all-minilm-l6-v2")
-    assert english_only("fastembed:BAAI/bge-small-en-v1.5")
+    for name in ("fastembed:BAAI/bge-small-en-v1.5", "ollama:nomic-embed-text", "onnx:e5-small-v2"):
+        assert english_only(name), name
     for name in (
         "onnx:paraphrase-multilingual-MiniLM-L12-v2",
         "openai:text-embedding-3-small",
         "fastembed:intfloat/multilingual-e5-large",
         "onnx:model",
+        "ollama:bge-m3",
+        "ollama:snowflake-arctic-embed2",
+        "ollama:nomic-embed-text-v2-moe",
         "test:hash-64",
     ):
         assert not english_only(name), name
@@ -99,3 +103,4 @@ def test_any_text(question: str) -> None:
 def test_a_huge_question() -> None:
     assert language_of("wie viele " * 2_000) == "de"
     assert language_of("how many " * 2_000) == "en"
+    assert language_of("Kabull " * 2_800) == "en"

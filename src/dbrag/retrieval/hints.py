@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from dbrag.types import Candidate
 
 MULTILINGUAL = "sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2"
-"""Knows some 50 languages; on the Hugging Face hub with the two files an encoder folder holds."""
+"""Knows some 50 languages; the Hugging Face hub has it with the files of an encoder folder."""
 
 _MAX_TOLD = 3
 _LOOKED_AT = 5
@@ -69,9 +69,8 @@ def language_warning(
             "language",
             f"the question seems to be in {language_name(code)}, but the encoder "
             f"{embedder.name} knows English only: tables are found by names and values more "
-            "than by meaning. Ask in English, or index with a multilingual encoder: put "
-            f"model.onnx and tokenizer.json of {MULTILINGUAL} (Hugging Face hub) into a folder "
-            'F and set encoder = "F" in dbrag.toml (or DBRAG_ENCODER=F), then: '
-            "dbrag index --force",
+            "than by meaning. Ask in English, or use a multilingual encoder: "
+            f"hf download {MULTILINGUAL} onnx/model.onnx tokenizer.json --local-dir F, "
+            'then encoder = "F" in dbrag.toml (or DBRAG_ENCODER=F) and dbrag index --force',
         ),
     )

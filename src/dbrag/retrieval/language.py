@@ -32,6 +32,12 @@ _FEWEST_UNKNOWN = 2
 _FEWEST_LETTERS = 2
 """Letters of a script without cases, where few make a question: 多少?"""
 
+_ENGLISH_ONLY = re.compile(
+    r"all-(minilm|mpnet|distilroberta)|-en\b|\b(e5|gte)-(small|base|large)"
+    r"|nomic-embed-text(?!-v2)|mxbai-embed-large|arctic-embed(?!2|-[ml]-v2)"
+)
+"""Names of common encoders that were trained on English."""
+
 _SCRIPTS = {
     "HIRAGANA": "ja",
     "KATAKANA": "ja",
@@ -98,7 +104,7 @@ def language_of(
     foreign = _foreign_script(text)
     if foreign:
         return _detected(text, foreign)[0] if foreign in _SHARED else foreign
-    words = [fold(word) for word in WORD.findall(text)]
+    words = list(dict.fromkeys(fold(word) for word in WORD.findall(text)))
     unknown = [word for word in words if word not in STOP_WORDS and not known(word)]
     if len(unknown) < _FEWEST_UNKNOWN or len(unknown) < _UNKNOWN_SHARE * len(words):
         return "en"
@@ -114,9 +120,7 @@ def language_name(code: str) -> str:
 def english_only(encoder: str) -> bool:
     """Whether an encoder of that name is known to know English only."""
     name = encoder.casefold()
-    if "multilingual" in name:
-        return False
-    return bool(re.search(r"all-(minilm|mpnet|distilroberta)|-en\b|e5-(small|base|large)", name))
+    return "multilingual" not in name and bool(_ENGLISH_ONLY.search(name))
 
 
 def _own_words(question: str, values: Iterable[str]) -> str:

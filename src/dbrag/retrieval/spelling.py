@@ -23,6 +23,7 @@ _LETTERS = re.compile(r"[^\W\d_]+")
 _DOUBLED = re.compile(r"([b-df-hj-np-tv-z])\1$")
 _CODE = re.compile(r"(?<=[^\W\d_])(?=\d)|(?<=\d)(?=[^\W\d_])")
 _SHORTEST_INFLECTED = 3
+_LONGEST_INFLECTED = 40
 _SHORTEST_TYPO = 4
 _TWO_TYPOS = 8
 _LONGEST_TYPO = 30
@@ -35,7 +36,9 @@ def inflections(word: str) -> frozenset[str]:
 
     A rule rather than equal stems: Snowball gives "university" and "universe" one stem.
     """
-    if len(word) < _SHORTEST_INFLECTED or not word.isascii() or not word.isalpha():
+    if not _SHORTEST_INFLECTED <= len(word) <= _LONGEST_INFLECTED:
+        return frozenset()
+    if not word.isascii() or not word.isalpha():
         return frozenset()
     forms = {_plural(word), *_singulars(word), *_bases(word)}
     forms |= {word + "d"} if word.endswith("e") else {word + "ed"}
