@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import sqlglot
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dbrag.catalog.notes import annotated, apply_notes
+from dbrag.options import ColumnNote, TableNote
 from dbrag.reasoning import prompts
 from dbrag.reasoning.prompts import identifier, literal, program_prompt, table_lines
 from dbrag.types import Column, ForeignKey, Table, TableRef, ValueMatch
@@ -43,6 +46,37 @@ def test_the_prompt(snapshot: SnapshotAssertion) -> None:
         matches={STORES.ref: (ValueMatch("city", "Lisbon"),)},
     )
     assert prompt.text() == snapshot
+
+
+def test_the_prompt_with_the_users_notes(snapshot: SnapshotAssertion) -> None:
+    notes = {
+        "shop.stores": TableNote(
+            description="where customers can walk in",
+            synonyms=("branches", "outlets"),
+            columns={
+                "store_id": ColumnNote("number of the branch"),
+                "city": ColumnNote(synonyms=("town",)),
+            },
+        )
+    }
+    prompt = program_prompt(
+        "How many branches are there in each town?",
+        apply_notes(notes, [STORES]),
+        dialect="sqlite",
+        matches={},
+    )
+    assert prompt.text() == snapshot
+
+
+def test_notes_and_comments_are_capped() -> None:
+    long = "word " * 10_000
+    note = TableNote(long, tuple(f"{long[:50]}{i}" for i in range(20)))
+    column = ColumnNote(long, note.synonyms)
+    noted = annotated(
+        Table(STORES.ref, (Column("a", comment=long),), comment=long),
+        replace(note, columns={"a": column}),
+    )
+    assert len(table_lines(noted, {noted.ref}, "sqlite")) < 500
 
 
 def test_the_stable_part_does_not_depend_on_order_or_question() -> None:

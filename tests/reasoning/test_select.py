@@ -236,6 +236,13 @@ def test_a_preferred_table_is_no_more_needed_than_others() -> None:
     assert [ref.name for ref in selection.tables] == ["payments"]
 
 
+def test_other_names_count_in_telling_sources_apart() -> None:
+    clients = replace(table("crm", "cst", "nm"), synonyms=("clients",))
+    named = replace(clients, columns=(Column("nm", comment="surname"),))
+    coverage = SourceVocabulary([named, PAYMENTS]).coverage("the surname of all clients")
+    assert coverage == {"crm": pytest.approx(1.0), "shop": 0.0}
+
+
 def test_synonyms_are_names_to_selection() -> None:
     clients = replace(table("shop", "cst", "nm"), synonyms=("clients",))
     named = replace(clients, columns=(Column("nm", synonyms=("full name",)),))

@@ -89,6 +89,12 @@ def spoken_names(named: Table | Column) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
+def description_of(named: Table | Column) -> str:
+    """What a model is told of a table or column: the comment and its other names."""
+    also = f"also called {', '.join(named.synonyms)}" if named.synonyms else ""
+    return "; ".join(text for text in (also, named.comment) if text)
+
+
 def notes_of(notes: Mapping[str, TableNote], tables: Iterable[Table]) -> NotesInForce:
     """Find the table of every note: ``source.schema.table``, parts of it, letter case ignored.
 

@@ -13,6 +13,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from dbrag.catalog.joins import JoinEdge
+from dbrag.catalog.notes import description_of, spoken_names
 from dbrag.models.base import Prompt
 from dbrag.reasoning.names import (
     MAX_CELL_CHARS,
@@ -36,6 +37,9 @@ MAX_CONTEXT_CHARS = 40_000
 """Of all tables together; beyond it fewer columns are shown, then no rows and comments."""
 _SHORTER = ((MAX_COLUMNS, False), (FEWEST_COLUMNS, False), (FEWEST_COLUMNS, True))
 """(columns of a table, without rows and comments), from the longest context to the shortest."""
+MAX_COMMENT_CHARS = 250
+MAX_COLUMN_COMMENT_CHARS = 150
+"""Of comments, the user's descriptions and other names together."""
 MAX_QUESTION_CHARS = 20_000
 MAX_PROBLEM_CHARS = 600
 
@@ -111,7 +115,8 @@ def table_lines(
     for column in columns:
         type_ = f" {one_line(column.type, 30)}" if column.type else ""
         key = " PRIMARY KEY" if table.primary_key == (column.name,) else ""
-        comment = f" -- {one_line(column.comment, 80)}" if column.comment and not brief else ""
+        said = one_line(description_of(column), MAX_COLUMN_COMMENT_CHARS)
+        comment = f" -- {said}" if said and not brief else ""
         lines.append((f"{shown_name(column.name, dialect)}{type_}{key}", comment))
     if 1 < len(table.primary_key) <= max_columns:
         lines.append((f"PRIMARY KEY ({_names(table.primary_key, dialect)})", ""))
@@ -126,8 +131,8 @@ def table_lines(
         text += f"\n-- and {left_out} more columns"
     if brief:
         return text
-    if table.comment:
-        text += f"\n-- {one_line(table.comment, 160)}"
+    if said := description_of(table):
+        text += f"\n-- {one_line(said, MAX_COMMENT_CHARS)}"
     return text + _sample_lines(table, columns)
 
 
@@ -162,7 +167,8 @@ def _shown_columns(table: Table, question: str, limit: int) -> list[Column]:
 
     def rank(item: tuple[int, Column]) -> tuple[bool, int, int]:
         position, column = item
-        spelled = re.sub(r"([a-z])([A-Z])", r"\1 \2", column.name).casefold()
+        names = " ".join(spoken_names(column))
+        spelled = re.sub(r"([a-z])([A-Z])", r"\1 \2", names).casefold()
         hits = len(words & set(re.findall(r"[^\W_]+", spelled)))
         return (column.name not in keys, -hits, position)
 

@@ -18,9 +18,10 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING
 
+from dbrag.catalog.notes import spoken_names
 from dbrag.catalog.parts import parts_of
 from dbrag.index.words import STOP_WORDS, asked_stems, plain_words, split_identifier, stemmed
 from dbrag.types import Table
@@ -64,7 +65,7 @@ def table_coverage(question: str, tables: TableIndex, graph: Adjacency) -> NDArr
 
 
 class SourceVocabulary:
-    """The stemmed words of every source's table and column names.
+    """The stemmed words of every source's table and column names, other names too.
 
     Attributes:
         parts: table → the source, or part of one (``catalog.parts``), that it belongs to.
@@ -76,7 +77,7 @@ class SourceVocabulary:
         seen: dict[str, tuple[str, ...]] = {}  # most column names recur: stem each once
         for table in tables:
             own = words.setdefault(self.parts[table.ref], set())
-            for name in (table.ref.name, *(column.name for column in table.columns)):
+            for name in chain(spoken_names(table), *map(spoken_names, table.columns)):
                 if name not in seen:
                     seen[name] = _name_words(name)
                 own.update(seen[name])

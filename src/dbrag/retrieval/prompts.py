@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from dbrag.catalog.notes import description_of
 from dbrag.errors import PromptTooLong
 from dbrag.index.words import plain_words, split_identifier, stemmed
 from dbrag.models.base import Prompt
@@ -155,8 +156,8 @@ def table_text(
     if more > 0:
         told += f", … and {more:,} more column{'s' if more > 1 else ''}"
     lines = [f"[{position + 1}] {_name(table.ref.name)}: {told}"]
-    if table.comment and detail.comments:
-        lines.append(f"about: {_cell(table.comment, MAX_COMMENT_CHARS)}")
+    if detail.comments and (said := description_of(table)):
+        lines.append(f"about: {_cell(said, MAX_COMMENT_CHARS)}")
     joins = [f"[{other + 1}]" for other in sorted(shown.joins) if other < among][:_MAX_JOINS]
     if joins:
         lines.append("joins " + " ".join(joins))
@@ -232,7 +233,7 @@ def _texts(
 
 
 def _column_text(column: Column, detail: Detail) -> str:
-    comment = _cell(column.comment, MAX_COMMENT_CHARS // 2) if detail.comments else ""
+    comment = _cell(description_of(column), MAX_COMMENT_CHARS // 2) if detail.comments else ""
     return f"{_name(column.name)} ({comment})" if comment else _name(column.name)
 
 
