@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 from dbrag import freshness, scope
 from dbrag.execution.run import run
 from dbrag.index import build, store
+from dbrag.models.embed import remote_encoder_warnings
 from dbrag.reasoning.reasoner import Reasoner, remote_warning
 from dbrag.retrieval.coverage import SourceVocabulary
 from dbrag.retrieval.retriever import Retrieved, Retriever
@@ -134,6 +135,8 @@ class Database:
             force=force,
         )
         told = scope.index_warnings(self.sources, self.index_dir)
+        if self._embedder is not None and any(s.status == "built" for s in report.sources):
+            told += remote_encoder_warnings(self._embedder, self.settings.row_search)
         return replace(report, warnings=report.warnings + told)
 
     def search(

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dbrag.errors import ModelError, ModelNotInstalled, UsageError, WeightsError
+from dbrag.types import AnswerWarning
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -224,6 +225,18 @@ def is_remote_encoder(spec: str) -> bool:
     """Whether an encoder is named by a provider of endpoints; loads nothing."""
     provider, _, model = spec.partition(":")
     return provider in ("openai", "ollama") and bool(model)
+
+
+def remote_encoder_warnings(embedder: Embedder, row_search: str) -> tuple[AnswerWarning, ...]:
+    """That texts leave this machine to be encoded; nothing for an encoder of this machine."""
+    if not getattr(embedder, "remote", False):
+        return ()
+    rows = "sample rows" if row_search == "text" else "rows"
+    text = (
+        f"{embedder.name} is an encoder of another machine: names, comments and {rows} of "
+        "tables are sent there when they are indexed, and every question"
+    )
+    return (AnswerWarning("remote_encoder", text),)
 
 
 def _from_folder(folder: Path) -> OnnxEmbedder:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
+from dbrag.models.embed import remote_encoder_warnings
 from dbrag.retrieval import coarse
 from dbrag.retrieval.auto import is_wanted
 from dbrag.retrieval.hints import question_warnings
@@ -95,7 +96,8 @@ class Retriever:
             settings, rerank, len(candidates), loaded=self.loaded, load=self.chat_model
         )
         with timer.stage("hints"):
-            hints = question_warnings(index, self.embedder, question, candidates)
+            hints = remote_encoder_warnings(self.embedder, settings.row_search)
+            hints += question_warnings(index, self.embedder, question, candidates)
         if not wanted:
             return Retrieved(tuple(candidates), hints=hints)
         vector = None

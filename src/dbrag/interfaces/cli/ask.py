@@ -179,8 +179,16 @@ def tell_remote(settings: Settings, *, chat: bool = True) -> None:
     Raises:
         ModelError: the remote model cannot be used; better now than after indexing.
     """
+    from dbrag.models.embed import is_remote_encoder, load_embedder, remote_encoder_warnings
     from dbrag.models.load import is_remote, load_chat_model
 
+    if is_remote_encoder(settings.encoder):
+        encoder = load_embedder(settings)
+        for warning in remote_encoder_warnings(encoder, settings.row_search):
+            from dbrag.interfaces.cli.notices import tell_remote_once
+
+            text = f"note: {warning.message} (said once per encoder)"
+            tell_remote_once(encoder.name, settings.cache_dir, text)
     if chat and is_remote(settings.model):
         model = load_chat_model(settings.model, settings)
         if model.remote:  # not so on a server of this machine

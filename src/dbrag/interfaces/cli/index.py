@@ -6,6 +6,7 @@ import click
 
 from dbrag.errors import SourceError
 from dbrag.interfaces.cli import output
+from dbrag.interfaces.cli.ask import tell_remote
 from dbrag.interfaces.cli.options import Run, common_options, pass_run
 
 
@@ -27,6 +28,7 @@ def index(run: Run, drop: str | None, force: bool) -> int:
             else:
                 output.emit(f"{drop} is no longer in the index; the source itself is untouched")
             return 0
+        tell_remote(database.settings, chat=False)
         live = LiveLine(run)
         try:
             report = database.index(progress=lambda p: live.show(index_text(p)), force=force)

@@ -156,14 +156,18 @@ def remote_text(model: str) -> str:
     )
 
 
-def tell_remote_once(model: str, cache: Path) -> None:
-    """Say it before the first use of a remote model on this machine; ``-q`` does not hide it."""
+def tell_remote_once(model: str, cache: Path, text: str = "") -> None:
+    """Say it before the first use of a remote model on this machine; ``-q`` does not hide it.
+
+    Args:
+        text: what is said; default: :func:`remote_text`.
+    """
     import hashlib
 
     mark = cache / "notices" / hashlib.sha256(model.encode()).hexdigest()[:16]
     if mark.exists():
         return
-    output.note(remote_text(model))
+    output.note(text or remote_text(model))
     try:
         mark.parent.mkdir(parents=True, exist_ok=True)
         mark.touch()
