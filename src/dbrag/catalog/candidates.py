@@ -98,7 +98,7 @@ class Candidates:
     def pairs(self) -> Iterator[tuple[ColumnAt, ColumnAt]]:
         """(column, what it may refer to), in a fixed order; at most 65 for each column."""
         for at in self.columns:
-            if at.column.kind == "other" and not at.is_empty:
+            if (at.column.kind == "other" and not at.is_empty) or _is_own_counter(at):
                 continue
             found = {*self._by_values(at), *self._by_names(at), *self._in_own_table(at)}
             if at.column.kind == "integer" and (at.sounds_like_key or at.is_part_of_key):
@@ -182,6 +182,11 @@ def _may_be_key(at: ColumnAt) -> bool:
     if at.is_empty:
         return at.is_primary
     return at.column.kind != "other" and (at.column.unique or at.is_primary)
+
+
+def _is_own_counter(at: ColumnAt) -> bool:
+    """Whether it only numbers the rows of its table: nothing in name or values points away."""
+    return not telling(at.words) and not has_telling_values(at.column)
 
 
 def _comparable(at: ColumnAt, key: ColumnAt) -> bool:

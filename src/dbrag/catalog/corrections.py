@@ -130,6 +130,6 @@ class _Columns:
             places = ", ".join(str(ref) for ref, _ in found[:_SHOWN])
             raise NotAJoin(f"{text!r} may be a column of {places}; write the source before it")
         if known:
-            names = ", ".join(column.name for column in known[-1].columns[:20])
-            raise NotAJoin(f"{known[-1].ref} has no such column as in {text!r}; it has {names}")
+            names = ", ".join(column.name for column in known[0].columns[:20])
+            raise NotAJoin(f"{known[0].ref} has no such column as in {text!r}; it has {names}")
         raise NotAJoin(f"{text!r} names no indexed table and column")

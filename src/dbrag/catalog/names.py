@@ -8,6 +8,7 @@ from functools import lru_cache
 _CAMEL = re.compile(
     r"(?<=[^\W\d_A-Z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|(?<=\D)(?=\d)|(?<=\d)(?=\D)"
 )
+_IDS = re.compile(r"IDs(?![a-z])")  # else "I" and "Ds"
 _WORD = re.compile(r"[^\W_]+")
 _GLUED = re.compile(r"(.{3,})(ids?|num|nbr|code|key)")
 _MAX_NAME = 200
@@ -20,12 +21,18 @@ KEY_WORDS = frozenset(_KEY_WORDS.split())
 GENERIC = frozenset(_GENERIC.split())
 """Words that do not tell tables apart."""
 
+_ROLES = """
+parent manager mgr supervisor boss superior report previous prev next predecessor successor"""
+ROLES = frozenset(_ROLES.split())
+"""What a row of a table is to another row of the same table."""
+
 
 @lru_cache(maxsize=100_000)
 def words(name: str) -> tuple[str, ...]:
     """``CustomerIDs`` → ``customer``, ``id``: singular, lower case; ``stuid`` → ``stu``, ``id``."""
     found: list[str] = []
-    for word in _WORD.findall(_CAMEL.sub(" ", name[:_MAX_NAME])):
+    plain = _IDS.sub("Ids", name[:_MAX_NAME])
+    for word in _WORD.findall(_CAMEL.sub(" ", plain)):
         word = word.casefold()
         glued = _GLUED.fullmatch(word)
         if glued and word not in GENERIC:
@@ -37,6 +44,8 @@ def words(name: str) -> tuple[str, ...]:
 
 def singular(word: str) -> str:
     """English plurals without their ending; near enough for comparing, not for reading."""
+    if word == "ids":
+        return "id"
     if len(word) <= 3 or not word.endswith("s") or word.endswith(("ss", "us", "is")):
         return word
     if word.endswith("ies") and len(word) > 4:

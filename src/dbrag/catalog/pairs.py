@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dbrag.catalog.candidates import ColumnAt
-from dbrag.catalog.names import same, telling
+from dbrag.catalog.names import ROLES, same, telling
 from dbrag.catalog.sketches import containment_in_table, has_telling_values
 
 _ABBREVIATED = 0.7
@@ -37,6 +37,7 @@ def compare(column: ColumnAt, key: ColumnAt) -> Pair:
     """All that one pair shows by itself; every feature is 0..1."""
     contained = containment_in_table(column.column, key.column, key.table.share)
     c = 0.5 if contained is None else contained
+    own_table = column.table.ref == key.table.ref
     names = _names(column, key)
     distinct, of = column.column.distinct, key.column.distinct
     many = min(math.log2(1 + distinct), 10) / 10
@@ -57,7 +58,8 @@ def compare(column: ColumnAt, key: ColumnAt) -> Pair:
             "cover": cover,
             "to_primary": float(key.is_primary),
             "small": float(of < _SMALL),
-            "self": float(column.table.ref == key.table.ref),
+            "self": float(own_table),
+            "role": float(own_table and key.is_primary and not ROLES.isdisjoint(column.words)),
             "sounds_like_key": float(column.sounds_like_key),
             "to_key_name": float(key.sounds_like_key),
         },
