@@ -117,8 +117,10 @@ def test_notes_lie_over_the_catalog_not_in_it(opened: Any, tmp_path: Path) -> No
     for file in (tmp_path / "index").rglob("catalog/*.json"):
         assert "bought" not in file.read_text()
     first = read_manifest(tmp_path / "index")
-    assert database.index().sources[0].status == "unchanged"
+    assert [(s.status, s.reason) for s in database.index().sources] == [("unchanged", "")]
     assert read_manifest(tmp_path / "index") == first
+    (source,) = opened().index().sources
+    assert (source.status, source.reason) == ("unchanged", "texts made anew: notes changed")
 
 
 def inodes(directory: Path, generation: int) -> dict[str, int]:

@@ -7,13 +7,14 @@ the new one is; a run that is killed leaves a folder that the next run removes.
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dbrag.errors import IndexUnusable, UsageError
 from dbrag.index.cleanup import tidy
 from dbrag.index.encoder import EncoderInUse
 from dbrag.index.files import translated, tree_bytes
-from dbrag.index.inputs import TextInputs
+from dbrag.index.inputs import TextInputs, changed_inputs
 from dbrag.index.layout import Layout
 from dbrag.index.locks import writer_lock
 from dbrag.index.manifest import read_manifest, rows_due
@@ -88,7 +89,7 @@ def build_index(
     else:
         tidy(Layout(directory))
     return IndexReport(
-        sources=_report(plan, lines, skipped, manifest),
+        sources=_report(plan, lines, skipped, manifest, inputs),
         seconds=time.perf_counter() - started,
         peak_mb=_peak_mb(),
         bytes=tree_bytes(directory),
@@ -185,9 +186,17 @@ def _report(
     lines: Mapping[str, SourceReport],
     skipped: Sequence[SkippedSource],
     manifest: Manifest | None,
+    inputs: TextInputs,
 ) -> tuple[SourceReport, ...]:
-    """One line for every source that was given, by name."""
-    reports = [*lines.values(), *(line(entry, "unchanged") for entry in plan.unchanged)]
+    """One line for every source that was given, by name.
+
+    That of an unchanged source whose texts were made anew says why they were.
+    """
+    reason = ""
+    if manifest is not None and plan.retext:
+        reason = f"texts made anew: {', '.join(changed_inputs(manifest.texts, inputs.marks))}"
+    same = [replace(line(entry, "unchanged"), reason=reason) for entry in plan.unchanged]
+    reports = [*lines.values(), *same]
     known = {entry.location: entry for entry in manifest.sources} if manifest else {}
     for source in skipped:
         entry = known.get(source.location)

@@ -177,9 +177,10 @@ def index_lines(report: IndexReport) -> list[str]:
     ]
     names = ("source", "status", "tables", "rows", "rows indexed", "note")
     lines = aligned(names, rows, width=terminal_width()) if rows else []
-    unchanged = sum(source.status == "unchanged" for source in report.sources)
+    unchanged = [source for source in report.sources if source.status == "unchanged"]
     if unchanged:
-        lines.append(f"{count(unchanged, 'source')} unchanged")
+        reason = f"; {unchanged[0].reason}" if unchanged[0].reason else ""
+        lines.append(f"{count(len(unchanged), 'source')} unchanged{reason}")
     lines.append(
         f"done in {duration(report.seconds)}, index {size(report.bytes)}, "
         f"peak memory {report.peak_mb:,.0f} MB"
