@@ -12,12 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from dbrag.catalog.notes import NO_NOTES
 from dbrag.errors import DbragError, SourceError, SourceNotFound, UnknownName, UsageError
 from dbrag.execution.guard import Admitted, admit
 from dbrag.index.files import translated
-from dbrag.index.joins import read_joins
 from dbrag.index.inputs import read_notes_in_force
+from dbrag.index.joins import read_joins
 from dbrag.index.layout import Layout
 from dbrag.index.manifest import read_manifest
 from dbrag.reasoning.evidence import odd_warnings
@@ -326,7 +325,7 @@ def left_out_warnings(sources: Sequence[Source]) -> tuple[AnswerWarning, ...]:
 def index_warnings(sources: Sequence[Source], directory: Path) -> tuple[AnswerWarning, ...]:
     """What an index that was just made leaves out: files, notes and joins that fit nothing."""
     manifest = read_manifest(directory)
-    notes = NO_NOTES
+    problems: tuple[AnswerWarning, ...] = ()
     if manifest is not None:
         with translated(directory, "read"):
             files = Layout(directory).generation(manifest.generation)
@@ -351,7 +350,7 @@ def source_warnings(
         for name, reason in sorted(reasons.items())
     ]
     told += left_out_warnings(sources)
-    told += index.notes.problems if index is not None else ()
+    told += (*index.notes.problems, *index.join_problems) if index is not None else ()
     if redact:
         catalog = _live(sources) if index is None else index.catalog
         told += redact_warnings(redact, catalog, sources)
