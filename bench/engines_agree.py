@@ -24,10 +24,11 @@ import sqlglot
 from sqlglot import exp
 
 import dbrag
+from dbrag.catalog.catalog import Catalog
 from dbrag.errors import DbragError
 from dbrag.evaluation.datasets import is_ordered, load_questions, sample
 from dbrag.evaluation.metrics import execution_match
-from dbrag.types import Catalog, Table
+from dbrag.types import Table
 
 
 def quoted(name: str) -> str:

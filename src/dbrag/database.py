@@ -335,8 +335,7 @@ class Database:
     def _source_vocabulary(self, index: store.Index) -> SourceVocabulary:
         if self._vocabulary is None or self._vocabulary[0] is not index:
             names = {source.name for source in self.sources}
-            tables = [table for table in index.catalog.tables if table.ref.source in names]
-            self._vocabulary = index, SourceVocabulary(tables)
+            self._vocabulary = index, SourceVocabulary(list(index.catalog.bare(names)))
         return self._vocabulary[1]
 
     def _retrieved(
@@ -351,6 +350,7 @@ class Database:
         timer: StageTimer | None = None,
     ) -> Retrieved:
         names = {source.name for source in self.sources}
+        only, never = scope.chosen(index.catalog, tables, exclude)
         retriever = Retriever(
             self.settings,
             self.embedder(),
@@ -360,7 +360,9 @@ class Database:
         return retriever.retrieve(
             index,
             question,
-            scope.allowed(index.catalog, names, tables, exclude),
+            sources=names,
+            tables=only,
+            exclude=never,
             k=k,
             rerank=rerank,
             on_event=on_event,

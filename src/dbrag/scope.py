@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
+from dbrag.catalog.catalog import Catalog
 from dbrag.errors import DbragError, SourceError, SourceNotFound, UnknownName, UsageError
 from dbrag.execution.guard import Admitted, admit
 from dbrag.index.files import translated
@@ -25,7 +26,6 @@ from dbrag.textsafe import without_password
 from dbrag.types import (
     Answer,
     AnswerWarning,
-    Catalog,
     Execution,
     Program,
     Step,
@@ -52,11 +52,7 @@ def resolve(catalog: Catalog, name: str) -> TableRef:
         UsageError: no such table, or several.
     """
     wanted = name.strip().casefold()
-    found = [
-        table.ref
-        for table in catalog.tables
-        if wanted in {form.casefold() for form in _spellings(table.ref)}
-    ]
+    found = [ref for ref in catalog.refs if wanted in {form.casefold() for form in _spellings(ref)}]
     if len(found) == 1:
         return found[0]
     if found:
@@ -64,7 +60,7 @@ def resolve(catalog: Catalog, name: str) -> TableRef:
         raise UsageError(
             f"{len(found)} tables are called {name!r}: {listed}", f"write for example {found[0]}"
         )
-    everything = {str(table.ref): table.ref for table in catalog.tables}
+    everything = {str(ref): ref for ref in catalog.refs}
     near = difflib.get_close_matches(name, [*everything], n=3, cutoff=0.5) or [
         str(ref) for ref in everything.values() if ref.name.casefold() in wanted
     ]
@@ -72,13 +68,10 @@ def resolve(catalog: Catalog, name: str) -> TableRef:
     raise UsageError(f"there is no table {name!r}", hint)
 
 
-def allowed(
-    catalog: Catalog, sources: Collection[str], tables: Sequence[str], exclude: Sequence[str]
-) -> list[TableRef]:
-    """The tables of some sources that a question may use.
-
-    Args:
-        tables: only these, if any; ``exclude``: never these.
+def chosen(
+    catalog: Catalog, tables: Sequence[str], exclude: Sequence[str]
+) -> tuple[set[TableRef] | None, set[TableRef]]:
+    """The only tables that a question may use (None: any), and those it may not.
 
     Raises:
         UsageError: an unknown or ambiguous name, or one in both.
@@ -88,13 +81,7 @@ def allowed(
     if only & never:
         both = ", ".join(sorted(str(ref) for ref in only & never))
         raise UsageError(f"asked to use and to exclude the same tables: {both}")
-    return [
-        table.ref
-        for table in catalog.tables
-        if table.ref.source in sources
-        and (not only or table.ref in only)
-        and table.ref not in never
-    ]
+    return only or None, never
 
 
 def _spellings(ref: TableRef) -> set[str]:
@@ -128,7 +115,7 @@ def redact_warnings(
     from dbrag.sources.redact import unused_patterns
 
     names = {source.name for source in sources}
-    unused = unused_patterns(patterns, [t for t in catalog.tables if t.ref.source in names])
+    unused = unused_patterns(patterns, [t for t in catalog.redacted if t.ref.source in names])
     return tuple(
         AnswerWarning("redact_unused", f"redact holds {text!r}, which names no column here")
         for text in unused

@@ -124,27 +124,6 @@ class Table:
         return next((c for c in self.columns if c.name.casefold() == wanted), None)
 
 
-@dataclass(frozen=True)
-class Catalog:
-    """All tables of all sources, in a fixed order: sources, then schemas, then names."""
-
-    tables: tuple[Table, ...]
-
-    @cached_property
-    def by_ref(self) -> Mapping[TableRef, Table]:
-        """Lookup by identity."""
-        return {table.ref: table for table in self.tables}
-
-    @cached_property
-    def position(self) -> Mapping[TableRef, int]:
-        """Row of each table in every ``[n_tables, …]`` array."""
-        return {table.ref: i for i, table in enumerate(self.tables)}
-
-    def of_source(self, source: str) -> tuple[Table, ...]:
-        """The tables of one source."""
-        return tuple(table for table in self.tables if table.ref.source == source)
-
-
 @dataclass(frozen=True, slots=True)
 class SourceReport:
     """What indexing did with one source: a line of ``dbrag index``.

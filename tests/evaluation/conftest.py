@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from dbrag.catalog.catalog import Catalog
 from dbrag.errors import ExecutionError
 from dbrag.evaluation.methods import Tools
 from dbrag.models.base import Prompt, Reply
 from dbrag.types import (
     Answer,
     Candidate,
-    Catalog,
     Column,
     Execution,
     ForeignKey,

@@ -95,7 +95,7 @@ def dump(index: Index, questions: Sequence[str] = ("Kabul", "panda", "Bob")) -> 
     scores = index.tables.scores(vector, "customer city")
     return [
         [str(table.ref) for table in index.catalog.tables],
-        [scores.names.tolist(), scores.samples.tolist(), scores.columns.tolist()],
+        [scores.names.tolist(), scores.columns.tolist()],
         scores.bm25.tolist(),
         [[(str(h.table), dict(h.row)) for h in index.rows.search(q, 50)] for q in questions],
         [

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from dbrag.index.catalogs import read_catalog, write_catalog
 from dbrag.index.layout import table_id
 from dbrag.index.rows import MAX_CELL, MAX_ROW, row_texts
-from dbrag.index.summaries import column_texts, names_text, samples_text
+from dbrag.index.summaries import column_texts, names_text
 from dbrag.index.values import MAX_PER_COLUMN, column_values
 from dbrag.types import Column, ColumnProfile, ForeignKey, Table, TableRef
 
@@ -43,12 +43,11 @@ CELLS = st.one_of(
 def test_summaries() -> None:
     text = names_text(TABLE, ["city", "OrderLines"])
     assert text == "customer orders with city, order lines: order id, ship city; where to"
-    assert samples_text(TABLE, []).endswith("; e.g. 1, Kabul; 2, ")
     assert column_texts(TABLE) == [
         "customer orders order id",
         "customer orders where to; ship city",
     ]
-    assert "shop" not in samples_text(TABLE, ["city"])
+    assert "shop" not in names_text(TABLE, ["city"])
 
 
 def test_other_names_and_comments_are_part_of_the_texts() -> None:
@@ -119,7 +118,7 @@ def test_values() -> None:
 def test_catalog_round_trip(tmp_path: Any) -> None:
     odd = Table(TableRef('a "b"\ud800', "s", "表"), (Column("", "", False),), kind="view")
     write_catalog(tmp_path / "c.json", [TABLE, odd], {TABLE.ref: "7"})
-    assert read_catalog(tmp_path / "c.json") == [TABLE, odd]
+    assert list(read_catalog(tmp_path / "c.json")) == [TABLE, odd]
 
 
 def test_table_ids_tell_tables_apart() -> None:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from dbrag.catalog.catalog import Catalog
 from dbrag.catalog.joins import JoinGraph
 from dbrag.catalog.parts import parts_of
 from dbrag.errors import Unanswerable, UsageError
@@ -13,7 +14,7 @@ from dbrag.reasoning.reasoner import SIMILARITY_FLOOR, check_evidence, plan_vote
 from dbrag.reasoning.relevance import probabilities, signs_of
 from dbrag.reasoning.select import select
 from dbrag.retrieval.coverage import SourceVocabulary
-from dbrag.types import Candidate, Catalog, Column, ForeignKey, Table, TableRef, ValueMatch
+from dbrag.types import Candidate, Column, ForeignKey, Table, TableRef, ValueMatch
 
 
 def table(source: str, name: str, *columns: str, keys: tuple[ForeignKey, ...] = ()) -> Table:

@@ -31,7 +31,8 @@ from dbrag import scope
 from dbrag.errors import DbragError, UsageError
 
 if TYPE_CHECKING:
-    from dbrag.types import Catalog, Execution, TableRef
+    from dbrag.catalog.catalog import Catalog
+    from dbrag.types import Execution, TableRef
 
 _FORMATS = (
     "a JSON list of {db_id, question, query[, tables, answer]}, or a CSV question,tables[,sql]"
@@ -235,8 +236,7 @@ class _Lookup:
         self.dialects = dialects
         self.sources: dict[str, str] = {}
         self.tables: dict[tuple[str, str], list[TableRef]] = {}
-        for table in catalog.tables:
-            ref = table.ref
+        for ref in catalog.refs:
             self.sources.setdefault(ref.source.casefold(), ref.source)
             key = (ref.source, ref.name.casefold())
             self.tables.setdefault(key, []).append(ref)

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 from dbrag.errors import UsageError
 
 if TYPE_CHECKING:
+    from dbrag.catalog.catalog import Catalog
     from dbrag.models.base import ChatModel
-    from dbrag.types import Answer, Catalog, Execution, SearchResult, TableRef
+    from dbrag.types import Answer, Execution, SearchResult, TableRef
 
 
 class Bench(Protocol):
@@ -145,7 +146,7 @@ def by_part(part: str) -> Callable[[Tools], RetrievalMethod]:
     """All tables ordered by one part of dbrag's score alone, ties by the whole score."""
 
     def make(tools: Tools) -> RetrievalMethod:
-        everything = max(1, len(tools.catalog.tables))
+        everything = max(1, len(tools.catalog.refs))
 
         def rank(question: str, k: int) -> Ranking:
             result = tools.db.search(question, top=everything, k=everything, rerank=False)

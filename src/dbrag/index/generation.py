@@ -11,12 +11,14 @@ from dbrag.index.files import link, link_tree, translated
 from dbrag.index.fulltext import TextWriter, of_tables, open_texts
 from dbrag.index.joins import make_joins
 from dbrag.index.layout import Layout
+from dbrag.index.lazy import StoredCatalog
+from dbrag.index.places import write_places
 from dbrag.index.row_hashes import Partial
 from dbrag.index.row_vectors import keep_row_vectors, write_row_vectors
 from dbrag.index.rows import ROWS, row_texts
 from dbrag.index.sketches import Columns, keep_sketches, read_sketches, write_sketches
-from dbrag.index.summaries import column_texts, names_text, samples_text
-from dbrag.index.tables import write_tables
+from dbrag.index.summaries import column_texts, entry_texts
+from dbrag.index.tables import TableTexts, write_tables
 from dbrag.index.values import VALUES, column_values
 
 if TYPE_CHECKING:
@@ -133,21 +135,25 @@ class NextGeneration:
             embedder: called when a text is not among the previous generation's.
             reuse: whether the previous vectors were made by the same encoder.
         """
-        tables = self._tables()
+        catalog = self._catalog()
         with translated(self.files.root.parent, "write"):
-            tables = self._inputs.apply(self.files, tables)
-            joins = make_joins(self.files, tables, self._inputs.joins)
-        near = [[ref.name for ref in joins.neighbours(table.ref)] for table in tables]
+            notes = self._inputs.record(self.files, catalog.tables)
+            joins = make_joins(self.files, catalog, self._inputs.joins)
+            write_places(self.files, catalog.refs, joins)
+        texts = TableTexts()
+        with translated(self.files.root.parent, "read"):
+            for source in catalog.sources:
+                for table in map(notes.apply, read_catalog(self.files.catalog(source))):
+                    near = [ref.name for ref in joins.neighbours(table.ref)]
+                    texts.add(entry_texts(table, near), column_texts(table))
         write_tables(
             self.files,
             self._previous if reuse else None,
-            names=[names_text(t, n) for t, n in zip(tables, near, strict=True)],
-            samples=[samples_text(t, n) for t, n in zip(tables, near, strict=True)],
-            columns=[column_texts(table) for table in tables],
+            texts,
             embedder=embedder,
             on_encoded=on_encoded,
         )
-        return len(tables)
+        return len(catalog.refs)
 
     def write_rows(
         self,
@@ -179,27 +185,25 @@ class NextGeneration:
             return write_row_vectors(
                 self.files,
                 previous,
-                self._tables(),
+                self._catalog().tables,
                 dense_rows=dense_rows,
                 embedder=embedder,
                 partial=Partial(partial, encoder_sha256),
                 on_encoded=on_encoded,
             )
 
-    def _tables(self) -> list[Table]:
-        """The tables of all sources, in catalog order."""
-        return [
-            table
-            for source in sorted(self._sources)
-            for table in read_catalog(self.files.catalog(source))
-        ]
+    def _catalog(self) -> StoredCatalog:
+        """The tables of all sources, read from the new files."""
+        with translated(self.files.root.parent, "read"):
+            return StoredCatalog.open(self.files, sorted(self._sources))
 
 
 def is_whole(generation: Generation, sources: Sequence[str]) -> bool:
     """Whether the catalogs and texts of these sources can be taken over."""
     try:
         for source in sources:
-            read_catalog(generation.catalog(source))
+            for _ in read_catalog(generation.catalog(source)):
+                pass
         for name in (ROWS, VALUES):
             open_texts(generation, name).count_rows()
     except Exception:  # whatever it is, it cannot be taken over

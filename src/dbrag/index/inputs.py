@@ -67,14 +67,14 @@ class TextInputs:
             "texts": str(summaries.FORMAT),
         }
 
-    def apply(self, generation: Generation, tables: Sequence[Table]) -> list[Table]:
-        """The tables with the notes on them, and a record of these in a new generation.
+    def record(self, generation: Generation, tables: Sequence[Table]) -> NotesInForce:
+        """The notes on these tables, and a record of them in a new generation.
 
         Raises:
             OSError: it cannot be written.
         """
         if not self.notes:
-            return list(tables)
+            return NO_NOTES
         in_force = notes_of(self.notes, tables)
         data = {
             "given": {name: asdict(note) for name, note in self.notes.items()},
@@ -82,7 +82,7 @@ class TextInputs:
             "problems": [problem.to_dict() for problem in in_force.problems],
         }
         generation.notes.write_text(json.dumps(data, ensure_ascii=True), encoding="ascii")
-        return [in_force.apply(table) for table in tables]
+        return in_force
 
 
 def read_notes_in_force(generation: Generation) -> NotesInForce:

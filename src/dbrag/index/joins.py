@@ -1,29 +1,33 @@
 """The joins of an index: declared, inferred and corrected, in one file per generation.
 
-``joins.json`` says what the graph was made with (``given``), so that an index knows when
-the settings have changed.
+The first line of ``joins.jsonl`` says what the graph was made with (``given``), so that
+an index knows when the settings have changed, and where the line of each source starts:
+the joins of a source are read when they are asked for (``lazy_joins``).
 """
 
 from __future__ import annotations
 
 import json
-from collections import defaultdict
 from dataclasses import dataclass
 from hashlib import sha256
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from dbrag.catalog import inference
 from dbrag.catalog.corrections import corrected
 from dbrag.catalog.joins import JoinEdge, JoinGraph
 from dbrag.catalog.parts import parts_of
+from dbrag.index.files import translated
+from dbrag.index.lazy_joins import LazyJoins
 from dbrag.index.sketches import edge_data, edge_of, read_inferred
 from dbrag.types import AnswerWarning
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from dbrag.index.layout import Generation
+    from dbrag.index.lazy import StoredCatalog
     from dbrag.settings import Settings
     from dbrag.types import Table
 
@@ -58,35 +62,70 @@ class JoinInputs:
 class StoredJoins:
     """The graph of an index, what it was made with, and corrections that had no effect."""
 
-    graph: JoinGraph
+    graph: LazyJoins
     given: JoinInputs
     problems: tuple[AnswerWarning, ...] = ()
 
 
-def make_joins(files: Generation, tables: Sequence[Table], inputs: JoinInputs) -> JoinGraph:
-    """Make and store the graph of a new generation.
+def make_joins(files: Generation, catalog: StoredCatalog, inputs: JoinInputs) -> LazyJoins:
+    """Make and store the graph of a new generation, one source at a time.
 
     Args:
-        tables: all tables of all sources.
+        catalog: all tables of all sources.
 
     Raises:
         OSError, ValueError, KeyError, TypeError: a file of a source is damaged, or the new
             one cannot be written.
     """
-    edges = list(JoinGraph.from_tables(tables).edges)
     unknown: list[str] = []
-    if inputs.infer != "off":
-        edges += _inferred(files, tables, inputs.infer, unknown)
-    edges, problems = corrected(edges, tables, inputs.add, inputs.remove)
-    graph = JoinGraph(edges)
-    data = {
+    of_sources = (
+        (source, _edges_of(files, source, catalog, inputs.infer, unknown))
+        for source in catalog.sources
+    )
+    problems: list[AnswerWarning] = []
+    if inputs.add or inputs.remove:
+        edges = [edge for _, found in of_sources for edge in found]
+        edges, problems = corrected(edges, catalog.tables, inputs.add, inputs.remove)
+        of_sources = ((source, found) for source, found in _by_source(edges).items())
+    lines = [
+        (source, _line([edge_data(edge) for edge in JoinGraph(found).edges]))
+        for source, found in of_sources
+        if found
+    ]
+    ends = [0, *accumulate(len(line) for _, line in lines)]
+    head = {
         "given": {"infer": inputs.infer, "add": inputs.add, "remove": inputs.remove},
-        "edges": [edge_data(edge) for edge in graph.edges],
         "problems": [problem.to_dict() for problem in [*problems, *map(_without, unknown)]],
+        "spans": {source: ends[i : i + 2] for i, (source, _) in enumerate(lines)},
     }
-    text = json.dumps(data, ensure_ascii=True, separators=(",", ":"))
-    _file(files).write_text(text, encoding="ascii")
-    return graph
+    with _file(files).open("wb") as file:
+        file.writelines([_line(head), *(line for _, line in lines)])
+    return read_joins(files).graph
+
+
+def _edges_of(
+    files: Generation, source: str, catalog: StoredCatalog, mode: str, unknown: list[str]
+) -> list[JoinEdge]:
+    """The edges of one source before corrections."""
+    tables = list(catalog.bare([source]))
+    edges = list(JoinGraph.from_tables(tables).edges)
+    if mode != "off":
+        inferred = read_inferred(files, source, catalog.of_source(source))
+        if inferred is None:
+            unknown.append(source)
+        edges += _added(inferred or (), tables, mode)
+    return edges
+
+
+def _by_source(edges: Iterable[JoinEdge]) -> dict[str, list[JoinEdge]]:
+    found: dict[str, list[JoinEdge]] = {}
+    for edge in edges:
+        found.setdefault(edge.left.source, []).append(edge)
+    return dict(sorted(found.items()))
+
+
+def _line(data: object) -> bytes:
+    return json.dumps(data, ensure_ascii=True, separators=(",", ":")).encode("ascii") + b"\n"
 
 
 def _without(source: str) -> AnswerWarning:
@@ -96,57 +135,49 @@ def _without(source: str) -> AnswerWarning:
     )
 
 
-def _inferred(
-    files: Generation, tables: Sequence[Table], mode: str, unknown: list[str]
-) -> Iterator[JoinEdge]:
-    """Edges that are inferred, and not said already by a declared key of the same column.
-
-    Sources that were indexed without sketches are added to ``unknown``.
-    """
-    by_source: dict[str, list[Table]] = defaultdict(list)
-    for table in tables:
-        by_source[table.ref.source].append(table)
-    for source, own in by_source.items():
-        parts = parts_of(own)
-        keyed = {parts[table.ref] for table in own if table.foreign_keys}
-        declared = {
-            (table.ref, key.columns[0].casefold())
-            for table in own
-            for key in table.foreign_keys
-            if len(key.columns) == 1
-        }
-        backwards = {
-            (key.target, key.target_columns[0].casefold(), table.ref, key.columns[0].casefold())
-            for table in own
-            for key in table.foreign_keys
-            if len(key.columns) == 1
-        }
-        inferred = read_inferred(files, source, own)
-        if inferred is None:
-            unknown.append(source)
-        for edge in inferred or ():
-            here = edge.left, edge.left_columns[0].casefold()
-            if mode == "undeclared" and parts.get(edge.left) in keyed:
-                continue
-            there = edge.right, edge.right_columns[0].casefold()
-            if here not in declared and (*here, *there) not in backwards:
-                yield edge
+def _added(inferred: Iterable[JoinEdge], tables: Sequence[Table], mode: str) -> Iterator[JoinEdge]:
+    """Edges of a source that are not said already by a declared key of the same column."""
+    parts = parts_of(tables)
+    keyed = {parts[table.ref] for table in tables if table.foreign_keys}
+    single = [
+        (table.ref, key) for table in tables for key in table.foreign_keys if len(key.columns) == 1
+    ]
+    declared = {(ref, key.columns[0].casefold()) for ref, key in single}
+    backwards = {
+        (key.target, key.target_columns[0].casefold(), ref, key.columns[0].casefold())
+        for ref, key in single
+    }
+    for edge in inferred:
+        here = edge.left, edge.left_columns[0].casefold()
+        if mode == "undeclared" and parts.get(edge.left) in keyed:
+            continue
+        there = edge.right, edge.right_columns[0].casefold()
+        if here not in declared and (*here, *there) not in backwards:
+            yield edge
 
 
-def read_joins(files: Generation) -> StoredJoins | None:
-    """The joins of a generation; None where it was made by a dbrag that stored none.
+def read_joins(files: Generation) -> StoredJoins:
+    """The joins of a generation.
 
     Raises:
-        OSError, ValueError, KeyError, TypeError: damaged.
+        OSError, ValueError, KeyError, TypeError: missing or damaged.
     """
-    data = _read(files)
-    if data is None:
-        return None
-    return StoredJoins(
-        JoinGraph(edge_of(entry) for entry in data["edges"]),
-        _given(data),
-        tuple(AnswerWarning(**problem) for problem in data["problems"]),
-    )
+    path = _file(files)
+    with path.open("rb") as file:
+        head = json.loads(file.readline())
+        base = file.tell()
+    spans = {source: (base + start, base + end) for source, (start, end) in head["spans"].items()}
+
+    def read(source: str) -> JoinGraph:
+        if source not in spans:
+            return JoinGraph(())
+        start, end = spans[source]
+        with translated(files.root.parent, "read"), path.open("rb") as file:
+            file.seek(start)
+            return JoinGraph(edge_of(entry) for entry in json.loads(file.read(end - start)))
+
+    problems = tuple(AnswerWarning(**problem) for problem in head["problems"])
+    return StoredJoins(LazyJoins(tuple(spans), read), _given(head), problems)
 
 
 def read_join_inputs(files: Generation) -> JoinInputs:
@@ -155,8 +186,7 @@ def read_join_inputs(files: Generation) -> JoinInputs:
     Raises:
         OSError, ValueError, KeyError, TypeError: damaged.
     """
-    data = _read(files)
-    return JoinInputs() if data is None else _given(data)
+    return read_joins(files).given
 
 
 def _given(data: Mapping[str, Any]) -> JoinInputs:
@@ -164,15 +194,5 @@ def _given(data: Mapping[str, Any]) -> JoinInputs:
     return JoinInputs(given["infer"], tuple(given["add"]), tuple(given["remove"]))
 
 
-def _read(files: Generation) -> Mapping[str, Any] | None:
-    try:
-        data = json.loads(_file(files).read_bytes())
-    except FileNotFoundError:
-        return None
-    if not isinstance(data, dict):
-        raise ValueError("joins.json is damaged")
-    return data
-
-
 def _file(files: Generation) -> Path:
-    return files.root / "joins.json"
+    return files.root / "joins.jsonl"

@@ -7,15 +7,22 @@
       writer.lock          locked by the process that writes; holds its pid
       gen-000007/          one complete, consistent set; never changed once named
         reader.lock        share-locked by every process that reads this set
-        catalog/           one JSON file per source: tables, keys, profiles, sample rows, marks
-        names.npy          float32 [n_tables, dim]: name, joined tables, columns
-        samples.npy        float32 [n_tables, dim]: the same with sample rows
-        columns.npy        float32 [n_column_texts, dim]: "table column", each text once
+        catalog/           one file per source, JSON lines: tables, keys, profiles, sample
+                           rows, marks; its first line says where each table is
+        names.npy          float32 [n_entries, dim]: name, joined tables, columns
+        columns.npy        float16 [n_column_texts, dim]: "table column", each text once
         *.hash.npy         uint8 [rows of the matrix, 16]: hash of each row's text
+        column_axes.npy    float32 [64, dim]: principal axes of columns.npy; only where it
+                           has more rows than are compared one by one
+        column_low.npy     float32 [n_column_texts, 64]: columns.npy along these axes
+        table_ids.npy      int64 [n_tables]: each table's ``table_id``
+        edges.npy          int32 [n_edges, 2]: tables that join, both directions, sorted
+        entry_starts.npy   int64 [n_tables + 1]: where a table's entries start in names.npy
+                           and bm25/: one, or one per group of columns of a wide table
         column_ids.npy     int32 [n_columns]: row of columns.npy, tables one after another
         column_starts.npy  int64 [n_tables + 1]: where a table's columns start in column_ids
         notes.json         the user's notes that the texts were made with, if any
-        bm25/              sparse BM25 matrix over the same tables
+        bm25/              sparse BM25 matrix over the same entries
         lance/             rows.lance and values.lance: full text over cells
         row_vectors.npy    float32 [n_row_vectors, dim]: rows as JSON, table after table
         row_hashes.npy     int64 [n_row_vectors]: hash of each row and its column names
@@ -42,10 +49,8 @@ if TYPE_CHECKING:
     from dbrag.types import TableRef
 
 FORMAT = "dbrag-index"
-FORMAT_VERSION = 2
-"""Raised whenever an older dbrag could misread the folder."""
-READABLE_VERSIONS = (1, 2)
-"""The first had no marks of single tables: a source that changes is read as a whole."""
+FORMAT_VERSION = 3
+"""Raised whenever an older dbrag could misread the folder, or this one an older folder."""
 
 _GENERATION = re.compile(r"gen-(\d{6,})")
 
@@ -104,15 +109,40 @@ class Generation:
     def catalog(self, source: str) -> Path:
         """The catalog file of one source (its name may hold any character)."""
         name = blake2b(source.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
-        return self.catalogs / f"{name}.json"
+        return self.catalogs / f"{name}.jsonl"
 
     def matrix(self, name: str) -> Path:
-        """``names``, ``samples`` or ``columns``: float32 vectors."""
+        """``names`` or ``columns``: vectors of length 1."""
         return self.root / f"{name}.npy"
 
     def hashes(self, name: str) -> Path:
         """Text hashes of the rows of ``matrix(name)``."""
         return self.root / f"{name}.hash.npy"
+
+    @property
+    def column_axes(self) -> Path:
+        """Principal axes of the column vectors, where these are many."""
+        return self.root / "column_axes.npy"
+
+    @property
+    def column_low(self) -> Path:
+        """The column vectors along these axes."""
+        return self.root / "column_low.npy"
+
+    @property
+    def table_ids(self) -> Path:
+        """``table_id`` of every table."""
+        return self.root / "table_ids.npy"
+
+    @property
+    def edges(self) -> Path:
+        """Positions of tables that join."""
+        return self.root / "edges.npy"
+
+    @property
+    def entry_starts(self) -> Path:
+        """Where the entries of each table start in ``names.npy`` and ``bm25``."""
+        return self.root / "entry_starts.npy"
 
     @property
     def column_ids(self) -> Path:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from dbrag.errors import IndexUnusable, SourceError
 from dbrag.index.files import REBUILD, write_atomic
-from dbrag.index.layout import FORMAT, FORMAT_VERSION, READABLE_VERSIONS, Layout
+from dbrag.index.layout import FORMAT, FORMAT_VERSION, Layout
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -99,7 +99,7 @@ def read_manifest(directory: Path) -> Manifest | None:
     """The manifest of an index folder; None where nothing has been indexed yet.
 
     Raises:
-        IndexUnusable: it is damaged, of a newer dbrag, or not ours.
+        IndexUnusable: it is damaged, of another format, or not ours.
     """
     path = Layout(directory).manifest
     try:
@@ -117,11 +117,12 @@ def read_manifest(directory: Path) -> Manifest | None:
             "choose another folder with --index DIR",
         )
     version = data.get("version")
-    if version not in READABLE_VERSIONS:
+    if version != FORMAT_VERSION:
+        older = isinstance(version, int) and version < FORMAT_VERSION
         raise IndexUnusable(
             f"the index in {str(directory)!r} has format {version!r}, "
             f"this dbrag reads {FORMAT_VERSION}",
-            f"upgrade dbrag, or {REBUILD}",
+            f"{REBUILD} from the sources" if older else f"upgrade dbrag, or {REBUILD}",
         )
     try:
         return _manifest(data)

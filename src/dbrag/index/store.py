@@ -8,28 +8,28 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
-from dbrag.catalog.joins import JoinGraph
 from dbrag.catalog.parts import group_numbers
 from dbrag.errors import IndexUnusable
 from dbrag.index.adjacency import Adjacency
-from dbrag.index.catalogs import read_catalog
+from dbrag.index.catalogs import CatalogFile
 from dbrag.index.encoder import check_encoder
 from dbrag.index.files import REBUILD, translated, tree_bytes
 from dbrag.index.fulltext import TextTable
 from dbrag.index.inputs import TextInputs, changed_inputs, read_notes_in_force
 from dbrag.index.joins import read_joins
-from dbrag.index.layout import Layout, table_id
+from dbrag.index.layout import Layout
+from dbrag.index.lazy import StoredCatalog, TablesById
 from dbrag.index.locks import ReaderLock
 from dbrag.index.manifest import read_manifest, stale_sources
+from dbrag.index.places import read_places
 from dbrag.index.row_search import RowIndex
 from dbrag.index.row_vectors import RowVectors
 from dbrag.index.rows import ROWS
 from dbrag.index.tables import TableIndex
 from dbrag.index.values import VALUES, ValueIndex
-from dbrag.types import Catalog, TableRef
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     import numpy as np
@@ -46,6 +46,9 @@ _TRIES = 20
 class Index:
     """One generation; keeps working while another is built and switched to.
 
+    ``edges`` are the joined tables as positions in the catalog, ``[n_edges, 2]``, both
+    directions, sorted.
+
     Safe to share by threads. Use :func:`open_index` to make one.
     """
 
@@ -55,43 +58,21 @@ class Index:
         self._lock = lock
         files = Layout(directory).generation(manifest.generation)
         self.notes = read_notes_in_force(files)
-        self.catalog = Catalog(
-            tuple(
-                self.notes.apply(table)
-                for entry in manifest.sources
-                for table in read_catalog(files.catalog(entry.name))
-            )
-        )
+        sources = [entry.name for entry in manifest.sources]
+        self.catalog = StoredCatalog.open(files, sources, self.notes.apply)
         stored = read_joins(files)
-        self.join_problems = () if stored is None else stored.problems
-        self.joins = stored.graph if stored else JoinGraph.from_tables(self.catalog.tables)
-        self.tables = TableIndex(files, len(self.catalog.tables))
-        columns: Mapping[int, tuple[TableRef, Sequence[str]]] = {
-            table_id(table.ref): (table.ref, [column.name for column in table.columns])
-            for table in self.catalog.tables
-        }
+        self.joins, self.join_problems = stored.graph, stored.problems
+        self.tables = TableIndex(files, len(self.catalog.refs))
+        ids, self.edges = read_places(files, len(self.catalog.refs))
+        columns = TablesById(self.catalog, ids)
         vectors = None if manifest.row_vectors is None else RowVectors(files)
         self.rows = RowIndex(TextTable(files, ROWS, manifest.rows_version), columns, vectors)
         self.values = ValueIndex(TextTable(files, VALUES, manifest.values_version), columns)
 
     @cached_property
-    def edges(self) -> NDArray[np.int32]:
-        """Joined tables as positions in the catalog, ``[n_edges, 2]``, both directions, sorted."""
-        import numpy as np
-
-        position = self.catalog.position
-        pairs = sorted(
-            (i, position[other])
-            for i, table in enumerate(self.catalog.tables)
-            for other in self.joins.neighbours(table.ref)
-            if other in position
-        )
-        return np.array(pairs, np.int32).reshape(len(pairs), 2)
-
-    @cached_property
     def adjacency(self) -> Adjacency:
-        """The same for sums and maxima over neighbours."""
-        return Adjacency(self.edges, len(self.catalog.tables))
+        """Which tables join which, for sums and maxima over neighbours."""
+        return Adjacency(self.edges, len(self.catalog.refs))
 
     @cached_property
     def groups(self) -> NDArray[np.int32]:
@@ -99,7 +80,9 @@ class Index:
         import numpy as np
 
         loose = {entry.name for entry in self.manifest.sources if entry.loose}
-        return np.array(group_numbers(self.catalog.tables, loose), np.int32)
+        return np.array(
+            group_numbers(list(self.catalog.bare(self.catalog.sources)), loose), np.int32
+        )
 
     def close(self) -> None:
         """Let the generation be cleaned up; may be called twice."""
@@ -226,13 +209,12 @@ def _texts(
 def _notes(files: Generation, source: str) -> list[dict[str, Any]]:
     """How the data files of a source were read, for each table that has such notes."""
     try:
-        tables = read_catalog(files.catalog(source))
+        catalog = CatalogFile.open(files.catalog(source))
     except (OSError, ValueError, KeyError, TypeError):
         return []  # damaged, or cleaned up just now: questions will say so
     return [
-        {"table": table.ref.name, "notes": list(table.notes), "odd": list(table.odd)}
-        for table in tables
-        if table.notes
+        {"table": catalog.refs[i].name, "notes": list(notes), "odd": list(odd)}
+        for i, (notes, odd) in sorted(catalog.notes.items())
     ]
 
 

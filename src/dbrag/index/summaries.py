@@ -1,4 +1,4 @@
-"""What a table says of itself as text: the paper's s_i in the three forms that are indexed.
+"""What a table says of itself as text: the paper's s_i in the forms that are indexed.
 
 The source's name is never part of a text: users do not know which database to name.
 Names, comments and cells are capped and without unseen characters: the encoder reads them.
@@ -6,6 +6,7 @@ Names, comments and cells are capped and without unseen characters: the encoder 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dbrag.index.words import split_identifier
@@ -16,11 +17,11 @@ if TYPE_CHECKING:
 
     from dbrag.types import Column, Table
 
-FORMAT = 2
+FORMAT = 3
 """Raised whenever the same table would get another text: indexes then make theirs anew."""
 _MAX_NEIGHBOURS = 12
-_MAX_SAMPLE_ROWS = 3
-_MAX_CELL = 60
+_WIDE = 40
+_GROUP = 20
 _MAX_COMMENT = 200
 _MAX_COLUMN_COMMENT = 120
 _MAX_NAME = 200
@@ -50,14 +51,21 @@ def names_text(table: Table, neighbours: Sequence[str]) -> str:
     return f"{text}; {told}" if told else text
 
 
-def samples_text(table: Table, neighbours: Sequence[str]) -> str:
-    """The same with up to three sample rows, cells cut at 60 characters."""
-    rows = [
-        ", ".join("" if cell is None else _cell(cell) for cell in row)
-        for row in table.sample_rows[:_MAX_SAMPLE_ROWS]
-    ]
-    text = names_text(table, neighbours)
-    return f"{text}; e.g. {'; '.join(rows)}" if rows else text
+def entry_texts(table: Table, neighbours: Sequence[str]) -> list[str]:
+    """``names_text``, of a table of more than 40 columns one for each 20 of them.
+
+    The encoder reads some 60 columns, and a word among 2,000 others weighs little.
+
+    Args:
+        neighbours: names of the tables that join it; in the first text only.
+    """
+    columns = table.columns
+    if len(columns) <= _WIDE:
+        return [names_text(table, neighbours)]
+    starts = range(0, len(columns), _GROUP)
+    groups = [replace(table, columns=columns[start : start + _GROUP]) for start in starts]
+    rest = [names_text(replace(group, comment=""), ()) for group in groups[1:]]
+    return [names_text(groups[0], neighbours), *rest]
 
 
 def column_texts(table: Table) -> list[str]:
@@ -90,9 +98,3 @@ def _plain(text: str) -> str:
 
 def _words(name: str) -> str:
     return split_identifier(one_line(name, _MAX_NAME))
-
-
-def _cell(text: str) -> str:
-    """The start of a cell; one that is cut says nothing of it: it is to be found, not read."""
-    start = text[:_MAX_CELL]
-    return one_line(start, _MAX_CELL)

@@ -1,19 +1,22 @@
-"""Every table's exact score for a question: three dense parts and sparse BM25.
+"""Every table's exact score for a question: two dense parts and sparse BM25.
 
 Dense parts are inner products of unit vectors (MiniLM), BM25 is Lucene's variant
-(Robertson and Zaragoza 2009; k1 = 1.5, b = 0.75) over stemmed words.
+(Robertson and Zaragoza 2009; k1 = 1.5, b = 0.75) over stemmed words. A wide table has
+several entries, groups of its columns; its score is that of its best entry.
 """
 
 from __future__ import annotations
 
+from array import array
 from dataclasses import dataclass
-from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
+from dbrag.index.columns import ColumnVectors, write_projections
+from dbrag.index.vectors import MatrixWriter, checked_matrix
 from dbrag.index.words import asked_stems, stemmed, stems
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -24,9 +27,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.float32]
     Progressed = Callable[[int, int], None]
 
-MATRICES = ("names", "samples", "columns")
 _QUERY_TERMS = 256
-_CHUNK = 256
 # A word in every document: bm25s cannot index a corpus without words.
 _EVERYWHERE = "\x00"
 
@@ -35,14 +36,49 @@ _EVERYWHERE = "\x00"
 class TableScores:
     """Scores of all tables for one question, each ``[n_tables]``, in catalog order.
 
-    ``names``, ``samples``: cosine of question and summary, without and with sample
-    rows. ``columns``: the best cosine of any of the table's columns. ``bm25`` ≥ 0.
+    ``names``: the best cosine of question and any of the table's entries. ``columns``:
+    the best cosine of any of its columns. ``bm25`` ≥ 0, of the best entry.
     """
 
     names: Array
-    samples: Array
     columns: Array
     bm25: Array
+
+
+class TableTexts:
+    """The texts of all tables, in catalog order, while they are collected."""
+
+    def __init__(self) -> None:
+        self.entries: list[str] = []
+        self._columns: dict[str, int] = {}
+        self._column_ids = array("i")
+        self._entry_starts = array("q", [0])
+        self._column_starts = array("q", [0])
+
+    def add(self, entries: Sequence[str], columns: Iterable[str]) -> None:
+        """The texts of the next table.
+
+        Args:
+            entries: one or more; ``columns``: one for each column, if any.
+        """
+        self.entries.extend(entries)
+        known = self._columns
+        self._column_ids.extend(known.setdefault(text, len(known)) for text in columns)
+        self._entry_starts.append(len(self.entries))
+        self._column_starts.append(len(self._column_ids))
+
+    @property
+    def columns(self) -> list[str]:
+        """The column texts, each once."""
+        return list(self._columns)
+
+    def save(self, generation: Generation) -> None:
+        """Write which texts are of which table."""
+        import numpy as np
+
+        np.save(generation.entry_starts, np.array(self._entry_starts, np.int64))
+        np.save(generation.column_ids, np.array(self._column_ids, np.int32))
+        np.save(generation.column_starts, np.array(self._column_starts, np.int64))
 
 
 class TableIndex:
@@ -57,26 +93,24 @@ class TableIndex:
         import numpy as np
 
         self._n = n_tables
-        self._matrix: dict[str, Array] = {}
         self._bm25: Any = None
         if n_tables == 0:
             return
-        for name in MATRICES:
-            self._matrix[name] = np.load(generation.matrix(name), mmap_mode="r")
+        self._names = checked_matrix(generation.matrix("names"))
+        self._entry_starts = np.load(generation.entry_starts)
+        self._columns = ColumnVectors(generation)
         self._column_ids = np.load(generation.column_ids)
         self._column_starts = np.load(generation.column_starts)
         self._bm25 = _load_bm25(generation)
-        sizes = {
-            len(self._matrix["names"]),
-            len(self._matrix["samples"]),
-            len(self._column_starts) - 1,
-            int(self._bm25.scores["num_docs"]),
-        }
+        sizes = {len(self._entry_starts) - 1, len(self._column_starts) - 1}
         if sizes != {n_tables}:
             raise ValueError(f"the table arrays hold {sorted(sizes)} tables, not {n_tables}")
+        entries = {int(self._entry_starts[-1]), len(self._names), self._bm25.scores["num_docs"]}
+        if len(entries) != 1 or self._column_starts[-1] != len(self._column_ids):
+            raise ValueError(f"the table arrays differ: {sorted(entries)} entries")
 
     def scores(self, question_vector: Array, question: str) -> TableScores:
-        """All four parts.
+        """All three parts.
 
         Args:
             question_vector: ``[dim]``, length 1.
@@ -86,14 +120,21 @@ class TableIndex:
 
         if self._n == 0:
             empty = np.zeros(0, np.float32)
-            return TableScores(empty, empty, empty, empty)
-        names = self._matrix["names"] @ question_vector
+            return TableScores(empty, empty, empty)
+        names = self._best_entry(self._names @ question_vector)
         return TableScores(
             names=names,
-            samples=self._matrix["samples"] @ question_vector,
             columns=self._best_column(question_vector, names),
-            bm25=self._words(question),
+            bm25=self._best_entry(self._words(question)),
         )
+
+    def _best_entry(self, scores: Array) -> Array:
+        """Entries to tables: ``[n_entries]`` → ``[n_tables]``."""
+        import numpy as np
+
+        if len(scores) == self._n:
+            return scores
+        return np.asarray(np.maximum.reduceat(scores, self._entry_starts[:-1]))
 
     def knows(self, word: str) -> bool:
         """Whether a table's name, a column's name or a comment has the word, other forms too."""
@@ -111,7 +152,9 @@ class TableIndex:
         if term is None:
             return np.zeros(0, np.int32)
         low, high = self._bm25.scores["indptr"][term : term + 2]
-        return np.asarray(self._bm25.scores["indices"][low:high], np.int32)
+        entries = self._bm25.scores["indices"][low:high]
+        tables = np.searchsorted(self._entry_starts, entries, side="right") - 1
+        return np.unique(tables).astype(np.int32)
 
     def _best_column(self, question_vector: Array, otherwise: Array) -> Array:
         import numpy as np
@@ -119,7 +162,7 @@ class TableIndex:
         best = np.array(otherwise)
         filled = np.flatnonzero(np.diff(self._column_starts))
         if len(filled):
-            of_column = (self._matrix["columns"] @ question_vector)[self._column_ids]
+            of_column = self._columns.scores(question_vector)[self._column_ids]
             best[filled] = np.maximum.reduceat(of_column, self._column_starts[:-1][filled])
         return best
 
@@ -129,17 +172,15 @@ class TableIndex:
         known = self._bm25.vocab_dict
         terms = [term for term in asked_stems(question, _QUERY_TERMS) if term in known]
         if not terms:
-            return np.zeros(self._n, np.float32)
+            return np.zeros(len(self._names), np.float32)
         return np.asarray(self._bm25.get_scores(terms), np.float32)
 
 
 def write_tables(
     generation: Generation,
     previous: Generation | None,
+    texts: TableTexts,
     *,
-    names: Sequence[str],
-    samples: Sequence[str],
-    columns: Sequence[Sequence[str]],
     embedder: Callable[[], Embedder],
     on_encoded: Progressed,
 ) -> int:
@@ -147,7 +188,6 @@ def write_tables(
 
     Args:
         previous: where vectors may be taken from; None encodes everything.
-        names: and ``samples``, ``columns``: the texts of every table, in catalog order.
         embedder: called only if something has to be encoded.
         on_encoded: called with (texts encoded, texts to encode).
 
@@ -156,68 +196,24 @@ def write_tables(
     """
     import numpy as np
 
-    unique = list(dict.fromkeys(text for texts in columns for text in texts))
-    place = {text: i for i, text in enumerate(unique)}
-    starts = np.cumsum([0, *(len(texts) for texts in columns)], dtype=np.int64)
-    ids = np.array([place[text] for texts in columns for text in texts], np.int32)
-    np.save(generation.column_ids, ids)
-    np.save(generation.column_starts, starts)
-    _write_bm25(generation, names)
-    parts = dict(zip(MATRICES, (names, samples, unique), strict=True))
-    jobs = {name: _Job.plan(texts, name, previous) for name, texts in parts.items()}
-    total = sum(len(job.missing) for job in jobs.values())
+    texts.save(generation)
+    _write_bm25(generation, texts.entries)
+    writers = [
+        MatrixWriter(generation, previous, "names", texts.entries, np.float32),
+        MatrixWriter(generation, previous, "columns", texts.columns, np.float16),
+    ]
+    total = sum(len(writer.missing) for writer in writers)
     done = 0
-    for name, job in jobs.items():
-        for start in range(0, len(job.missing), _CHUNK):
-            chunk = job.missing[start : start + _CHUNK]
-            job.fill(chunk, embedder().encode([parts[name][i] for i in chunk]))
-            done += len(chunk)
-            on_encoded(done, total)
-        np.save(generation.matrix(name), job.matrix)
-        np.save(generation.hashes(name), job.hashes)
+
+    def encoded(count: int) -> None:
+        nonlocal done
+        done += count
+        on_encoded(done, total)
+
+    for writer in writers:
+        writer.write(embedder, encoded)
+    write_projections(generation)
     return total
-
-
-class _Job:
-    """One matrix in the making."""
-
-    def __init__(self, matrix: Array, hashes: NDArray[np.uint8], missing: list[int]) -> None:
-        self.matrix = matrix
-        self.hashes = hashes
-        self.missing = missing
-
-    @classmethod
-    def plan(cls, texts: Sequence[str], name: str, previous: Generation | None) -> _Job:
-        import numpy as np
-
-        hashes = np.array([_hash(text) for text in texts], np.uint8).reshape(len(texts), 16)
-        known: dict[bytes, int] = {}
-        old = np.zeros((0, 0), np.float32)
-        if previous is not None and previous.hashes(name).is_file():
-            known = {row.tobytes(): i for i, row in enumerate(np.load(previous.hashes(name)))}
-            old = np.load(previous.matrix(name), mmap_mode="r")
-        matrix = np.zeros((len(texts), old.shape[1]), np.float32)
-        missing = []
-        for i, row in enumerate(hashes):
-            at = known.get(row.tobytes())
-            if at is None:
-                missing.append(i)
-            else:
-                matrix[i] = old[at]
-        # Texts of similar length together: little padding in the encoder's batches.
-        missing.sort(key=lambda i: len(texts[i]))
-        return cls(matrix, hashes, missing)
-
-    def fill(self, rows: Sequence[int], vectors: Array) -> None:
-        import numpy as np
-
-        if self.matrix.shape[1] == 0:
-            self.matrix = np.zeros((len(self.matrix), vectors.shape[1]), np.float32)
-        self.matrix[rows] = vectors
-
-
-def _hash(text: str) -> list[int]:
-    return list(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest())
 
 
 def _write_bm25(generation: Generation, texts: Sequence[str]) -> None:
@@ -225,8 +221,14 @@ def _write_bm25(generation: Generation, texts: Sequence[str]) -> None:
 
     if not texts:
         return
+    # Numbers in the order of appearance: the same texts give the same files.
+    vocabulary: dict[str, int] = {}
+    documents = [
+        [vocabulary.setdefault(word, len(vocabulary)) for word in (_EVERYWHERE, *stems(text))]
+        for text in texts
+    ]
     model = bm25s.BM25()
-    model.index([[_EVERYWHERE, *stems(text)] for text in texts], show_progress=False)
+    model.index((documents, vocabulary), show_progress=False)
     model.save(str(generation.bm25), show_progress=False)
 
 

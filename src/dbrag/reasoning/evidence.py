@@ -8,10 +8,11 @@ from decimal import Decimal
 import sqlglot
 from sqlglot import exp
 
+from dbrag.catalog.catalog import Catalog
 from dbrag.catalog.joins import JoinGraph
 from dbrag.reasoning.attempt import Attempt
 from dbrag.reasoning.select import Selection
-from dbrag.types import AnswerWarning, Catalog, Execution, Program, Table, TableRef
+from dbrag.types import AnswerWarning, Execution, Program, Table, TableRef
 from dbrag.values import text_value
 
 MAX_TEXT_CHARS = 300

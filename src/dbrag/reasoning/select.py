@@ -11,11 +11,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
+from dbrag.catalog.catalog import Catalog
 from dbrag.catalog.joins import JoinGraph
 from dbrag.errors import UsageError
 from dbrag.reasoning.preference import before_copies
 from dbrag.reasoning.relevance import probabilities
-from dbrag.types import Candidate, Catalog, TableRef
+from dbrag.types import Candidate, TableRef
 
 
 @dataclass(frozen=True, slots=True)

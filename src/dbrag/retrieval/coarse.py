@@ -83,6 +83,7 @@ def rank(
     k: int = 50,
     sources: Collection[str] | None = None,
     tables: Collection[TableRef] | None = None,
+    exclude: Collection[TableRef] = (),
     weights: CoarseWeights = DEFAULT,
     join_ranking: str = "pagerank",
     groups: NDArray[np.int32] | None = None,
@@ -95,7 +96,7 @@ def rank(
 
     Args:
         sources: consider only tables of these sources.
-        tables: consider only these tables.
+        tables: consider only these tables; ``exclude``: never these.
         join_ranking: a key of ``joinaware.JOIN_RANKINGS``.
         groups: ``[n_tables]``: number of the database of each table, where tables of one
             database shall support each other; -1 for none.
@@ -107,7 +108,7 @@ def rank(
         IndexUnusable: the index is damaged, or lacks the row vectors asked for.
     """
     check_encoder(index.manifest.encoder, embedder.sha256, embedder.name)
-    refs = [table.ref for table in index.catalog.tables]
+    refs = index.catalog.refs
     if not refs:
         return []
     looked = look_up(index, embedder, question, row_search, timer)
@@ -116,7 +117,7 @@ def rank(
         scores, weighted = combine(
             parts, index.adjacency, weights, join_ranking=join_ranking, groups=groups
         )
-    chosen = _best(scores, _allowed(refs, sources, tables), k)
+    chosen = _best(scores, _allowed(index, sources, tables, exclude), k)
     with_rows = [refs[i] for i in chosen[:TABLES_WITH_ROWS]]
     with looked.timer.stage("candidates' rows"):
         rows = looked.rows.rows_of(with_rows, ROWS_PER_TABLE)
@@ -127,7 +128,7 @@ def rank(
                 score=float(scores[i]),
                 parts={name: float(part[i]) for name, part in weighted.items()},
                 rows=rows.get(refs[i], ()),
-                matches=(matches := matches_of(index.catalog.tables[i], parts.mentions)),
+                matches=(matches := matches_of(index.catalog, i, parts.mentions)),
                 reason=reason(index, i, parts, scores, matches, row_search),
                 similarity=float(parts.similarity[i]),
             )
@@ -136,17 +137,25 @@ def rank(
 
 
 def _allowed(
-    refs: Sequence[TableRef],
+    index: Index,
     sources: Collection[str] | None,
     tables: Collection[TableRef] | None,
-) -> list[bool]:
-    only = None if tables is None else set(tables)
-    return [
-        (sources is None or ref.source in sources) and (only is None or ref in only) for ref in refs
-    ]
+    exclude: Collection[TableRef],
+) -> NDArray[np.bool_]:
+    """``[n_tables]``: which tables may be candidates."""
+    import numpy as np
+
+    position = index.catalog.position
+    mask = np.full(len(position), tables is None)
+    if tables is not None:
+        mask[[position[ref] for ref in tables if ref in position]] = True
+    if sources is not None:
+        mask &= index.catalog.mask(sources)
+    mask[[position[ref] for ref in exclude if ref in position]] = False
+    return mask
 
 
-def _best(scores: Array, allowed: Sequence[bool], k: int) -> list[int]:
+def _best(scores: Array, allowed: NDArray[np.bool_], k: int) -> list[int]:
     """Positions of the ``k`` best allowed tables, best first."""
     import numpy as np
 

@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from dbrag.index.lazy import StoredCatalog
     from dbrag.index.row_search import RowMode
     from dbrag.index.store import Index
     from dbrag.retrieval.coarse import Parts
     from dbrag.retrieval.mentions import Mention
-    from dbrag.types import Table
 
 ROWS_PER_TABLE = 3
 MATCHES_PER_TABLE = 10
@@ -28,19 +28,22 @@ _LONGEST_SHOWN = 40
 _HOW_ROWS = {"text": "shares words with", "dense": "resembles", "both": "fits"}
 
 
-def matches_of(table: Table, mentions: Sequence[Mention]) -> tuple[ValueMatch, ...]:
-    """The values of a table that the question mentions, longest first, at most ten.
+def matches_of(
+    catalog: StoredCatalog, i: int, mentions: Sequence[Mention]
+) -> tuple[ValueMatch, ...]:
+    """The values of table ``i`` that the question mentions, longest first, at most ten.
 
     A weak mention that only repeats the table's own names ("customer" in a column of
     ``customers``) is no evidence and is left out, as is another form of words that the
     table has exactly.
     """
-    here = [mention for mention in mentions if mention.table == table.ref]
+    ref = catalog.refs[i]
+    here = [mention for mention in mentions if mention.table == ref]
     if not here:
         return ()
-    own = set(plain_words(split_identifier(table.ref.name)))
-    for column in table.columns:
-        own |= set(plain_words(split_identifier(column.name)))
+    own = set(plain_words(split_identifier(ref.name)))
+    for column in catalog.columns(i):
+        own |= set(plain_words(split_identifier(column)))
     forms = own | {form for word in own for form in inflections(word)}
     exact = {(mention.start, mention.end) for mention in here if mention.how == "exact"}
     matches: dict[tuple[str, str], ValueMatch] = {}
@@ -62,7 +65,6 @@ def reason(
     row_search: RowMode = "text",
 ) -> str:
     """Why table ``i`` of the catalog ranks where it does, in one sentence."""
-    table = index.catalog.tables[i]
     name = max(parts.names[i], parts.bm25[i]) > _CLEARLY
     column = parts.columns[i] > _CLEARLY
     said = []
@@ -71,7 +73,7 @@ def reason(
     elif name or column:
         said.append(f"{'the name' if name else 'a column'} resembles the question")
     said += [
-        f"{table.ref.name}.{m.column} = {_shown(m.value)}"
+        f"{index.catalog.refs[i].name}.{m.column} = {_shown(m.value)}"
         + ("" if m.how == "exact" else f" (asked: {_shown(m.said)})")
         for m in matches[:2]
     ]
@@ -85,12 +87,11 @@ def reason(
 
 def _likeliest_neighbour(index: Index, i: int, scores: NDArray[np.float32]) -> str:
     """ "joined with country by country_code": the best-scored table that joins it."""
-    here = index.catalog.tables[i].ref
-    position = index.catalog.position
-    near = [ref for ref in index.joins.neighbours(here) if ref in position]
+    near = index.adjacency.neighbours(i).tolist()
     if not near:
         return ""
-    best = max(near, key=lambda ref: (float(scores[position[ref]]), -position[ref]))
+    here = index.catalog.refs[i]
+    best = index.catalog.refs[max(near, key=lambda j: (float(scores[j]), -j))]
     edge = index.joins.between(here, best)[0]
     columns = edge.left_columns if edge.left == here else edge.right_columns
     sure = "" if edge.declared else f" (inferred, {edge.confidence:.0%} sure)"

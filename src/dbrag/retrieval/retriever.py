@@ -62,16 +62,19 @@ class Retriever:
         self,
         index: Index,
         question: str,
-        tables: Collection[TableRef],
         *,
+        sources: Collection[str],
+        tables: Collection[TableRef] | None = None,
+        exclude: Collection[TableRef] = (),
         k: int | None = None,
         rerank: bool | None = None,
         on_event: Callable[[Mapping[str, Any]], None] | None = None,
         timer: StageTimer | None = None,
     ) -> Retrieved:
-        """The ``k`` best of some tables.
+        """The ``k`` best tables of some sources.
 
         Args:
+            tables: consider only these; ``exclude``: never these.
             rerank: whether the chat model orders them anew; None as the settings say.
             on_event: told of a reranking.
             timer: is told the seconds of each stage.
@@ -86,7 +89,9 @@ class Retriever:
             self.embedder,
             question,
             k=k or settings.k,
+            sources=sources,
             tables=tables,
+            exclude=exclude,
             join_ranking=settings.join_ranking,
             groups=index.groups if settings.membership else None,
             row_search=cast("RowMode", settings.row_search),

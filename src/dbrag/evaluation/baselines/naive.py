@@ -22,7 +22,8 @@ from dbrag.models.base import Prompt
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dbrag.types import Candidate, Catalog, Table, TableRef
+    from dbrag.catalog.catalog import Catalog
+    from dbrag.types import Candidate, Table, TableRef
 
 TABLES = 5
 EXAMPLE_ROWS = 2

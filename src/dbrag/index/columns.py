@@ -1,0 +1,105 @@
+"""The best column of every table for a question, up to a million columns.
+
+Columns are compared exactly where there are few. Many are first compared in 64
+dimensions: the vectors' projections on their own principal axes (the eigenvectors of
+their second moments, Eckart and Young 1936), which keep most of every inner product;
+then the best ones exactly. A table none of whose columns is among those keeps the
+approximate score, which is too low for a question's own table only if all its columns
+fall out of the best ten thousand or one in a hundred.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+from dbrag.index.vectors import checked_matrix
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from dbrag.index.layout import Generation
+
+    Array = NDArray[np.float32]
+
+EXACT = 65_536
+"""Columns up to which all are compared exactly (100 MB as float32)."""
+AXES = 64
+_RESCORED = 4_000
+_RESCORED_SHARE = 0.01
+_SAMPLE = 20_000
+_CHUNK = 16_384
+
+
+class ColumnVectors:
+    """The vectors of all distinct column texts of a generation; safe to share by threads."""
+
+    def __init__(self, generation: Generation) -> None:
+        """Open the files.
+
+        Raises:
+            OSError, ValueError: missing or damaged.
+        """
+        import numpy as np
+
+        self._vectors = checked_matrix(generation.matrix("columns"))
+        self._lock = threading.Lock()
+        self._exact: Array | None = None
+        self._low: Array | None = None
+        if len(self._vectors) > EXACT:
+            self._axes: Array = np.load(generation.column_axes)
+            self._low = checked_matrix(generation.column_low)
+            if len(self._low) != len(self._vectors):
+                raise ValueError("projections and columns differ in number")
+
+    def __len__(self) -> int:
+        return len(self._vectors)
+
+    def scores(self, question_vector: Array) -> Array:
+        """Cosine of the question with every column text, ``[n]``; see above for large n.
+
+        Args:
+            question_vector: ``[dim]``, length 1.
+        """
+        import numpy as np
+
+        if self._low is None:
+            return self._all() @ question_vector
+        scores = self._low @ (self._axes @ question_vector)
+        few = max(_RESCORED, int(len(scores) * _RESCORED_SHARE))
+        if few < len(scores):
+            best = np.sort(np.argpartition(-scores, few)[:few])
+        else:
+            best = np.arange(len(scores))
+        scores[best] = self._vectors[best].astype(np.float32) @ question_vector
+        return np.asarray(scores)
+
+    def _all(self) -> Array:
+        import numpy as np
+
+        with self._lock:
+            if self._exact is None:
+                self._exact = np.asarray(self._vectors, np.float32)
+            return self._exact
+
+
+def write_projections(generation: Generation) -> None:
+    """Write what :class:`ColumnVectors` needs beside the vectors, if they are many."""
+    import numpy as np
+
+    vectors = np.load(generation.matrix("columns"), mmap_mode="r")
+    if len(vectors) <= EXACT:
+        return
+    step = max(1, len(vectors) // _SAMPLE)
+    sample = np.asarray(vectors[::step], np.float32)
+    # Ascending eigenvalues; the last axes are the principal ones.
+    _, axes = np.linalg.eigh(sample.T @ sample)
+    chosen = np.ascontiguousarray(axes[:, ::-1][:, :AXES].T, np.float32)
+    np.save(generation.column_axes, chosen)
+    with generation.column_low.open("wb") as file:
+        header = {"descr": "<f4", "fortran_order": False, "shape": (len(vectors), len(chosen))}
+        np.lib.format.write_array_header_1_0(file, header)
+        for start in range(0, len(vectors), _CHUNK):
+            part = np.asarray(vectors[start : start + _CHUNK], np.float32)
+            file.write(np.ascontiguousarray(part @ chosen.T, np.float32).tobytes())

@@ -1,0 +1,50 @@
+"""Arrays over the positions of tables in the catalog: identities and joins."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dbrag.index.layout import table_id
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from dbrag.catalog.joins import JoinGraph
+    from dbrag.index.layout import Generation
+    from dbrag.types import TableRef
+
+
+def write_places(generation: Generation, refs: Sequence[TableRef], joins: JoinGraph) -> None:
+    """Write the identities of all tables and the pairs of those that join."""
+    import numpy as np
+
+    ids = np.array([table_id(ref) for ref in refs], np.int64)
+    np.save(generation.table_ids, ids)
+    position = {ref: i for i, ref in enumerate(refs)}
+    pairs = [
+        (i, position[other])
+        for i, ref in enumerate(refs)
+        for other in joins.neighbours(ref)
+        if other in position
+    ]
+    edges = np.array(sorted(pairs), np.int32).reshape(len(pairs), 2)
+    np.save(generation.edges, edges)
+
+
+def read_places(
+    generation: Generation, n_tables: int
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """``table_id`` of every table ``[n_tables]``, and joined tables ``[n_edges, 2]``.
+
+    Raises:
+        OSError, ValueError: missing, damaged or of another catalog.
+    """
+    import numpy as np
+
+    ids, edges = np.load(generation.table_ids), np.load(generation.edges)
+    if len(ids) != n_tables or edges.ndim != 2 or (edges.size and edges.max() >= n_tables):
+        raise ValueError(f"{generation.table_ids.name} holds {len(ids)} tables, not {n_tables}")
+    return ids, edges
