@@ -122,14 +122,14 @@ def run_eval(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, dict[str, Any]]
 def test_eval(cli, run_eval) -> None:
     done = cli(
         "eval", "answers", "--data", "d", "--questions", "q.json", "--limit", "9", "--seed", "4",
-        "--out", "o", "--resume", "--method", "naive", "--votes", "1", "--model", "x:y",
+        "--out", "o", "--resume", "--method", "naive", "--votes", "1", "--model", "ollama:y",
     )  # fmt: skip
     assert done.code == 0, done.err
     assert "R@5: 0.9660" in done.out
     task, arguments = run_eval[0]
     assert task == "answers"
     settings = arguments.pop("settings")
-    assert (settings.model, settings.votes) == ("x:y", 1)
+    assert (settings.model, settings.votes) == ("ollama:y", 1)
     assert arguments == {
         "data": "d",
         "questions": "q.json",

@@ -57,11 +57,17 @@ def answers(run: Run, /, **options: Any) -> int:
 
 
 def _evaluate(run: Run, task: str, options: dict[str, Any]) -> int:
+    from dbrag.evaluation.config import asks_model
     from dbrag.evaluation.experiments import run_eval
+    from dbrag.evaluation.methods import check_method
+    from dbrag.interfaces.cli.ask import tell_remote
     from dbrag.interfaces.cli.notices import LiveLine, index_text
 
     if run.sources:
         raise UsageError("eval reads the databases under --data, not --source")
+    settings = run.settings(votes=options.pop("votes", None), membership=options.pop("membership"))
+    chat = task == "answers" or asks_model(settings, check_method(task, options["method"]))
+    tell_remote(settings, chat=chat)
     live = LiveLine(run)
 
     def record(done: int, total: int, entry: Mapping[str, Any]) -> None:
@@ -70,9 +76,7 @@ def _evaluate(run: Run, task: str, options: dict[str, Any]) -> int:
     try:
         summary = run_eval(
             task,
-            settings=run.settings(
-                votes=options.pop("votes", None), membership=options.pop("membership")
-            ),
+            settings=settings,
             on_record=record,
             progress=lambda state: live.show(index_text(state)),
             **options,
