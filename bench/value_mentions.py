@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dbrag.evaluation.datasets import load_questions, sample
+from dbrag.evaluation.datasets import load_questions
 from dbrag.index.store import Index, open_index
 from dbrag.index.words import STOP_WORDS, WORD, fold
 from dbrag.models.embed import load_embedder
@@ -59,17 +59,21 @@ def places_of(
 
 def cases(index: Index, limit: int) -> list[Case]:
     """One case a question, of a seeded sample."""
-    found = []
-    for question in sample(load_questions(BENCH / "train.json", index.catalog), None, seed=0):
+    questions = load_questions(BENCH / "train.json", index.catalog)
+    random.Random(0).shuffle(questions)
+    found: list[Case] = []
+    for question in questions:
+        if len(found) == limit:
+            break
         for pair in _LITERAL.findall(question.sql or ""):
             literal = (pair[0] or pair[1]).strip()
+            places = frozenset[tuple["TableRef", str]]()
             if literal and not literal.isdigit():
                 places = places_of(index, literal, question.tables)
-                if places:
-                    found.append(Case(question.question, literal, places))
-                    break
-    random.Random(0).shuffle(found)
-    return found[:limit]
+            if places:
+                found.append(Case(question.question, literal, places))
+                break
+    return found
 
 
 def mistyped(case: Case, rng: random.Random) -> str | None:
