@@ -15,9 +15,11 @@ from dbrag import scope
 from dbrag.errors import IndexLocked, IndexUnusable
 from dbrag.index.build import remake_texts
 from dbrag.index.inputs import TextInputs, changed_inputs
+from dbrag.index.layout import Layout
 from dbrag.index.manifest import read_manifest, stale_sources
 from dbrag.index.row_search import check_row_search
 from dbrag.index.store import open_index
+from dbrag.sources.filestate import change_mark
 from dbrag.types import AnswerWarning
 
 if TYPE_CHECKING:
@@ -63,6 +65,7 @@ class OpenIndex:
         self._encoder = encoder
         self._build = build
         self._index: Index | None = None
+        self._known: tuple[tuple[int, ...], Manifest | None] = ((), None)
         self.late: tuple[AnswerWarning, ...] = ()
 
     def current(
@@ -78,7 +81,7 @@ class OpenIndex:
                 ``row_search`` needs: making them may take an hour, so nobody does in passing.
             EncoderMismatch: it was built with another encoder.
         """
-        known = read_manifest(self._directory)
+        known = self._manifest()
         if self._index and known and self._index.manifest.generation != known.generation:
             self.close()  # another process has indexed since
         if known is not None and known.sources and known.row_vectors is None:
@@ -96,6 +99,13 @@ class OpenIndex:
         if self._index is not None:
             self._index.close()
             self._index = None
+
+    def _manifest(self) -> Manifest | None:
+        """The manifest, read again only where another one lies there."""
+        mark = change_mark(str(Layout(self._directory).manifest))
+        if not mark or mark != self._known[0]:
+            self._known = mark, read_manifest(self._directory)
+        return self._known[1]
 
     def _may_wait(self, stale: Stale, known: Manifest | None, sources: Sequence[Source]) -> bool:
         """Whether the old index will do; then ``late`` says so."""

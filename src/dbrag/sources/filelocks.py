@@ -47,13 +47,15 @@ def plain_read(path: str) -> Iterator[BinaryIO]:
     Raises:
         OSError: it cannot be opened.
     """
-    path = os.path.realpath(path)
+    # Resolving takes longer than opening: only where a session may be meant.
+    real = os.path.realpath(path) if _sessions else ""
     file = open(path, "rb")  # noqa: SIM115
     try:
         yield file
     finally:
         with _lock:
-            if _sessions[path]:
-                _parked.setdefault(path, []).append(file)
+            real = real or (os.path.realpath(path) if _sessions else "")
+            if _sessions[real]:
+                _parked.setdefault(real, []).append(file)
             else:
                 file.close()

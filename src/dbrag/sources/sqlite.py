@@ -102,9 +102,12 @@ def fingerprint(path: str) -> str:
 
 
 def _wal_status(path: str) -> os.stat_result | None:
-    """The write-ahead log; None where there is none, or an empty one, which says nothing."""
+    """The write-ahead log; None where there is none, or an empty one, which says nothing.
+
+    It lies beside the file itself, not beside a link to it.
+    """
     try:
-        status = os.stat(os.path.realpath(path) + "-wal")
+        status = os.stat((os.path.realpath(path) if os.path.islink(path) else path) + "-wal")
     except OSError:
         return None
     return status if status.st_size else None
