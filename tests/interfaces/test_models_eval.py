@@ -143,6 +143,18 @@ def test_eval(cli, run_eval) -> None:
     assert value["R@5"] == 0.966
 
 
+def test_the_orders_of_a_reranking_are_told() -> None:
+    from dbrag.interfaces.cli.evaluate import _summary_lines
+
+    gain = {"mean": 0.025, "databases": [None, None], "questions": [-0.01, 0.05]}
+    summary = {"R@5": 0.9, "orders": {"prior": {"R@5": 0.875, "gain": {"R@5": gain}}}}
+    assert _summary_lines(summary) == [
+        "R@5: 0.9000",
+        "order prior: R@5 0.8750",
+        "  the run's own gains: R@5 +0.0250 (-0.0100 to +0.0500)",
+    ]
+
+
 def test_eval_does_not_take_sources(cli, run_eval) -> None:
     done = cli("eval", "retrieval", "--data", "d", "--questions", "q.json", "-s", "a.db")
     assert done.code == 2

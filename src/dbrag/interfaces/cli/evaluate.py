@@ -93,12 +93,25 @@ def _evaluate(run: Run, task: str, options: dict[str, Any]) -> int:
 def _summary_lines(summary: Mapping[str, Any]) -> list[str]:
     lines = []
     for name, value in summary.items():
-        if isinstance(value, dict):
+        if name == "orders":
+            lines += [line for order, told in value.items() for line in _order_lines(order, told)]
+        elif isinstance(value, dict):
             inner = ", ".join(f"{k} {_number(v)}" for k, v in value.items())
             lines.append(f"{name}: {inner}")
         else:
             lines.append(f"{name}: {_number(value)}")
     return lines
+
+
+def _order_lines(order: str, told: Mapping[str, Any]) -> list[str]:
+    """A further order of the tables: its figures, and what the run's own gains over it."""
+    scores = ", ".join(f"{name} {_number(v)}" for name, v in told.items() if name != "gain")
+    gains = []
+    for name, gain in told["gain"].items():
+        low, high = gain["questions"]
+        within = "" if low is None else f" ({low:+.4f} to {high:+.4f})"
+        gains.append(f"{name} {gain['mean']:+.4f}{within}")
+    return [f"order {order}: {scores}", f"  the run's own gains: {', '.join(gains)}"]
 
 
 def _number(value: Any) -> str:
