@@ -21,6 +21,7 @@ from dbrag.index.layout import Layout
 from dbrag.index.locks import writer_lock
 from dbrag.index.manifest import read_manifest, write_manifest
 from dbrag.index.store import open_index
+from dbrag.interfaces.cli.render import index_lines, status_lines
 from dbrag.settings import Settings
 from tests.index.conftest import CountingEmbedder, dump, write_db
 
@@ -127,6 +128,26 @@ def inodes(directory: Path, generation: int) -> dict[str, int]:
     """Which files the full text of a generation is in."""
     lance = Layout(directory).generation(generation).lance
     return {str(f.relative_to(lance)): f.stat().st_ino for f in lance.rglob("*") if f.is_file()}
+
+
+def test_a_preferred_table_comes_before_its_copy(opened: Any) -> None:
+    question = "day of the orders"
+    for preferred, other in (("orders", "orders_backup"), ("orders_backup", "orders")):
+        names = [n for n, _ in ranking(opened({preferred: {"preferred": True}}), question)]
+        assert names.index(preferred) < names.index(other)
+
+
+def test_the_text_of_index_and_status(opened: Any) -> None:
+    opened().index()
+    database = opened({**NOTES, "nothing": {"preferred": True}})
+    status = "\n".join(status_lines(database.status()))
+    assert "notes changed: the next question brings the texts up to date" in status
+    lines = index_lines(database.index())
+    assert "1 source unchanged; texts made anew: notes changed" in lines
+    assert "warning (notes_unused): notes 'nothing' name no table here" in lines
+    status = "\n".join(status_lines(database.status()))
+    assert "notes changed" not in status
+    assert "warning: notes 'nothing' name no table here" in status
 
 
 def test_rows_and_values_are_taken_over_as_files(opened: Any, tmp_path: Path) -> None:

@@ -47,6 +47,38 @@ def test_unknown_columns(sql: str, expected: str | None) -> None:
     assert all("read as" in change for change in mended.changes)
 
 
+NOTED = (
+    Table(
+        TableRef("crm", None, "cst"),
+        (Column("nm", comment="full name"), Column("st", synonyms=("state", "activity"))),
+        synonyms=("clients",),
+    ),
+    table("orders", "id", "state"),
+)
+
+
+@pytest.mark.parametrize(
+    ("sql", "expected"),
+    [
+        ("SELECT full_name FROM cst", "SELECT nm FROM cst"),
+        ("SELECT c.Activity FROM cst AS c", "SELECT c.st FROM cst AS c"),
+        ("SELECT state FROM clients", 'SELECT st FROM "cst" AS clients'),
+        ("SELECT state FROM orders", None),
+        ("SELECT c.state FROM cst AS c JOIN orders AS o ON o.id = c.nm", "SELECT c.st"),
+        ("SELECT other FROM cst", None),
+    ],
+)
+def test_other_names_are_read_as_the_columns_and_tables_they_are_of(
+    sql: str, expected: str | None
+) -> None:
+    mended = mend_names(sql, NOTED, "sqlite")
+    if expected is None:
+        assert mended is None
+    else:
+        assert mended is not None
+        assert mended.sql.startswith(expected)
+
+
 @pytest.mark.parametrize(
     "sql",
     [

@@ -82,6 +82,8 @@ def spoken_names(named: Table | Column) -> tuple[str, ...]:
     A description, or a comment of the database, of at most four words is taken for a name.
     """
     own = named.ref.name if isinstance(named, Table) else named.name
+    if not named.synonyms and not named.comment:
+        return (own,)  # almost always, and asked of all columns of all tables
     names = [own, *named.synonyms]
     said = named.comment.split(";", 1)[0].strip()
     if said and len(said.split()) <= MAX_SPOKEN_WORDS and not said.startswith(_UNREADABLE):

@@ -16,8 +16,9 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 from sqlglot.optimizer.scope import Scope, traverse_scope
 
+from dbrag.catalog.notes import spoken_names
 from dbrag.execution.schema import spelling
-from dbrag.types import Table
+from dbrag.types import Column, Table
 
 _NEAR = 0.84
 """Similarity from which an unknown column is taken for a misspelt one (0..1, difflib)."""
@@ -57,14 +58,18 @@ class TableNames:
         return self.named(node.name, node.db)
 
     def spelled_like(self, node: exp.Table) -> Table | None:
-        """The one table whose name differs in case, blanks and punctuation only."""
+        """The one table whose name differs in case, blanks and punctuation only.
+
+        Where there is none, the one that is called so otherwise (``catalog.notes``).
+        """
         folded = node.db.casefold()
-        found = [
+        here = [
             table
             for table in self.tables
-            if (not folded or folded in (_schema(table), table.ref.source.casefold()))
-            and spelling(node.name, table.ref.name) == 1.0
+            if not folded or folded in (_schema(table), table.ref.source.casefold())
         ]
+        found = [table for table in here if spelling(node.name, table.ref.name) == 1.0]
+        found = found or [table for table in here if _is_called(table, node.name)]
         return found[0] if len(found) == 1 else None
 
 
@@ -80,8 +85,8 @@ def mend_names(sql: str, tables: Sequence[Table], dialect: str) -> Mended | None
     """Give each unknown column the alias of the one table in scope that has it.
 
     A column that no table in scope has is renamed to its one near spelling there, and a
-    table to the one whose name differs in blanks and punctuation only. None when nothing
-    could be mended.
+    table to the one whose name differs in blanks and punctuation only; a synonym is a
+    spelling, too. None when nothing could be mended.
     """
     tree = parse(sql, dialect)
     if tree is None:
@@ -170,6 +175,9 @@ def _mend_column(
     elif _is_explained(column, known, outer, scope):
         return None
     before = column.sql()
+    if alias in known and (called := _called(known[alias], column.name)):
+        _rename(column, called)
+        return f"{before} read as {column.sql()}"
     homes = [name for name, table in known.items() if table.column(column.name)]
     if len(homes) == 1:
         _requalify(column, homes[0], scope)
@@ -181,7 +189,7 @@ def _mend_column(
     if near is None:
         return None
     home, real = near
-    column.set("this", exp.to_identifier(real, quoted=not re.fullmatch(r"[A-Za-z_]\w*", real)))
+    _rename(column, real)
     if alias or len(known) > 1:
         _requalify(column, home, scope)
     return f"{before} read as {column.sql()}"
@@ -194,6 +202,10 @@ def _is_explained(
     if any(table.column(column.name) for table in (*known.values(), *outer.values())):
         return True
     return len(known) < len(scope.sources) or column.name in _aliases(scope)
+
+
+def _rename(column: exp.Column, name: str) -> None:
+    column.set("this", exp.to_identifier(name, quoted=not re.fullmatch(r"[A-Za-z_]\w*", name)))
 
 
 def _requalify(column: exp.Column, alias: str, scope: Scope) -> None:
@@ -215,6 +227,8 @@ def _nearest(name: str, tables: dict[str, Table]) -> tuple[str, str] | None:
             # "name" for singer.singer_name: the table's own name may be left out
             if spelling(table.ref.name + name, column.name) == 1.0:
                 near = 0.95
+            elif _is_called(column, name):
+                near = 0.97
             scored.append((near, alias, column.name))
     scored.sort(reverse=True)
     if not scored or scored[0][0] < _NEAR:
@@ -222,6 +236,17 @@ def _nearest(name: str, tables: dict[str, Table]) -> tuple[str, str] | None:
     if len(scored) > 1 and scored[1][0] == scored[0][0]:
         return None
     return scored[0][1], scored[0][2]
+
+
+def _called(table: Table, name: str) -> str | None:
+    """The one column of a table that is called so otherwise."""
+    found = [column.name for column in table.columns if _is_called(column, name)]
+    return found[0] if len(found) == 1 else None
+
+
+def _is_called(named: Table | Column, name: str) -> bool:
+    """Whether the user or a short comment calls a table or column so, too."""
+    return any(spelling(name, other) == 1.0 for other in spoken_names(named)[1:])
 
 
 def _comparisons(scope: Scope) -> list[tuple[exp.Column, exp.Literal]]:
