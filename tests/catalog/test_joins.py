@@ -135,3 +135,24 @@ def test_a_path_is_a_tree_that_connects_and_does_not_depend_on_the_order_of_edge
                 if reached & {edge.left, edge.right}:
                     reached |= {edge.left, edge.right}
         assert set(wanted) <= reached
+
+
+def test_a_path_prefers_certain_edges() -> None:
+    def weak(a: str, b: str, confidence: float) -> JoinEdge:
+        return JoinEdge(ref(a), ("x",), ref(b), ("y",), False, confidence)
+
+    direct = weak("a", "c", 0.9)
+    detour = [
+        JoinEdge(ref("a"), ("k",), ref("b"), ("k",)),
+        JoinEdge(ref("b"), ("k",), ref("c"), ("k",)),
+    ]
+    assert JoinGraph([direct, *detour]).path([ref("a"), ref("c")]) == (direct,)
+    two = [weak("a", "m", 0.3), weak("m", "c", 0.3), weak("a", "n", 0.8), weak("n", "c", 0.8)]
+    assert names(JoinGraph(two).path([ref("a"), ref("c")])) == names((two[2], two[3]))
+    doubtful, certain = weak("a", "b", 0.3), weak("a", "b", 0.8)
+    assert JoinGraph([doubtful, certain]).path([ref("a"), ref("b")]) == (certain,)
+
+
+def test_an_edge_as_text() -> None:
+    edge = JoinEdge(ref("a"), ("x", "y"), ref("b"), ("u", "v"))
+    assert str(edge) == f"{ref('a')}.x = {ref('b')}.u and {ref('a')}.y = {ref('b')}.v"

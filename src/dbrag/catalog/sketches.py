@@ -42,6 +42,7 @@ COUNTER_LIMIT = 200
 """Whole numbers count up if they lie closer than 4 apart, or within 200 of each other."""
 
 _INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,17})")
+_STARTS = frozenset("-0123456789")
 _INT64 = 2**63
 _FEWEST_SEEN = 5
 _GAPS = 1.5
@@ -167,8 +168,9 @@ def _keys(found: set[Any]) -> tuple[Kind, list[int], list[str]] | None:
     integers: list[int] = []
     texts: list[str] = []
     dates = 0
-    for kind in set(map(type, found)):
-        of_kind: list[Any] = [v for v in found if type(v) is kind]
+    kinds = set(map(type, found))
+    for kind in kinds:
+        of_kind: list[Any] = [v for v in found if len(kinds) == 1 or type(v) is kind]
         if kind is int:
             integers += of_kind
         elif kind is str:
@@ -176,10 +178,9 @@ def _keys(found: set[Any]) -> tuple[Kind, list[int], list[str]] | None:
                 return None
             _sort_texts(of_kind, integers, texts)
         elif issubclass(kind, (float, Decimal)):
-            wholes = [int(value) for value in of_kind if _whole(value)]
-            if len(wholes) < len(of_kind):
+            if not all(map(_whole, of_kind)):
                 return None
-            integers += wholes
+            integers += map(int, of_kind)
         elif issubclass(kind, (date, time)):
             dates += len(of_kind)
             texts += [_iso(value) for value in of_kind]
@@ -209,7 +210,7 @@ def _iso(value: date | time) -> str:
 def _sort_texts(values: list[str], integers: list[int], texts: list[str]) -> None:
     for value in values:
         text = value.strip()
-        if text[-1:].isdigit() and _INTEGER.fullmatch(text):
+        if text[-1:].isdigit() and text[:1] in _STARTS and _INTEGER.fullmatch(text):
             integers.append(int(text))
         else:
             texts.append(text)

@@ -122,7 +122,7 @@ def _sampled(catalog: Catalog, used: Sequence[TableRef]) -> Iterable[AnswerWarni
 
 
 def inferred_joins(program: Program, joins: JoinGraph) -> Iterable[AnswerWarning]:
-    """The inferred edges that a program joins over, where no declared one would do.
+    """The inferred edges that a program joins over.
 
     An edge counts as used where its two tables are, and two columns of its names are equated.
     """
@@ -131,8 +131,8 @@ def inferred_joins(program: Program, joins: JoinGraph) -> Iterable[AnswerWarning
         edge
         for i, a in enumerate(tables)
         for b in tables[i:]
-        if not any(edge.declared for edge in joins.between(a, b))
         for edge in joins.between(a, b)
+        if not edge.declared
     ]
     equated = _equated(program) if edges else set()
     for edge in edges:
