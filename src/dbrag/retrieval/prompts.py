@@ -19,7 +19,7 @@ from dbrag.textsafe import mask_secrets, one_line
 from dbrag.values import text_value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from dbrag.types import Column, Table, ValueMatch
 
@@ -181,20 +181,19 @@ def column_order(shown: Shown, question: str) -> list[int]:
     columns = shown.table.columns
     if len(columns) <= DETAILS[-1].columns:
         return list(range(len(columns)))
-    asked = set(stemmed(plain_words(question)))
-    parts = _trigrams(question)
+    names = [column.name for column in columns]
+    words = [split_identifier(name).split() for name in names]
+    likeness = _likeness({word for own in words for word in own}, question)
     mentioned = {match.column for match in shown.matches}
     keys = {*shown.table.primary_key, *shown.join_columns}
 
     def rank(position: int) -> tuple[bool, float, bool, int]:
-        name = columns[position].name
-        words = split_identifier(name)
-        own = set(stemmed(plain_words(words)))
-        grams = _trigrams(words)
-        like = len(own & asked) / max(1, len(own)) + len(grams & parts) / max(1, len(grams))
+        said = [likeness[word] for word in words[position]]
+        whole = sum(one.said for one in said) / max(1, len(said))
+        grams = sum(one.shared for one in said) / max(1, sum(one.grams for one in said))
         # Three letters are shared by chance: without a whole word only much of them counts.
-        if not own & asked and like < 0.5:
-            like = 0.0
+        like = whole + grams if whole or grams >= 0.5 else 0.0
+        name = names[position]
         return (name not in mentioned, -like, name not in keys, position)
 
     return sorted(range(len(columns)), key=rank)
@@ -242,7 +241,7 @@ def _name(text: str) -> str:
 
 
 def _cell(text: str, limit: int) -> str:
-    return one_line(mask_secrets(text[:_MASKED_CHARS]), limit).strip()
+    return one_line(mask_secrets(text[:_MASKED_CHARS]), limit).strip() if text else ""
 
 
 def _row_text(
@@ -257,6 +256,28 @@ def _row_text(
     return ", ".join(f"{_name(name)} = {_cell(text_value(row[name]), limit)}" for name in best)
 
 
-def _trigrams(text: str) -> set[str]:
-    words = [word for word in plain_words(text) if len(word) > 2]
-    return {word[i : i + 3] for word in words for i in range(len(word) - 2)}
+@dataclass(frozen=True, slots=True)
+class _Likeness:
+    """Whether a question says a word, and how many of its runs of three letters it has."""
+
+    said: bool
+    shared: int
+    grams: int
+
+
+def _likeness(words: Collection[str], question: str) -> dict[str, _Likeness]:
+    """Each word with its likeness to the question; names share most words, so once for all."""
+    asked = plain_words(question)
+    stems = set(stemmed(asked))
+    parts = {gram for word in asked for gram in _trigrams(word)}
+    found = {}
+    for word in words:
+        folded = plain_words(word)
+        grams = {gram for one in folded for gram in _trigrams(one)}
+        said = bool(folded) and stems.issuperset(stemmed(folded))
+        found[word] = _Likeness(said, len(grams & parts), len(grams))
+    return found
+
+
+def _trigrams(word: str) -> set[str]:
+    return {word[i : i + 3] for i in range(len(word) - 2)}
