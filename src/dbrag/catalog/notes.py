@@ -113,14 +113,14 @@ def notes_of(notes: Mapping[str, TableNote], tables: Iterable[Table]) -> NotesIn
     for name, note in sorted(notes.items()):
         owned = _narrowed(name.strip(), owners.get(name.strip().casefold(), []))
         if len(owned) != 1:
-            unused.append(_not_one(name, [table.ref for table in owned], tables))
+            unused.append(_not_one(name, [t.ref for t in owned], tables, len(unused) < _TOLD))
             continue
         (table,) = owned
         if table.ref in found:
             before = found[table.ref][0]
             unused.append(f"notes {_q(before)} and {_q(name)} are of one table; the second holds")
         found[table.ref] = (name, note)
-        unused += _unknown_columns(name, note, table)
+        unused += _unknown_columns(name, note, table, max(0, _TOLD - len(unused)))
         cut += _too_long(name, note)
     problems = _warnings("notes_unused", unused) + _warnings("notes_cut", cut)
     return NotesInForce({ref: note for ref, (_, note) in found.items()}, problems)
@@ -178,20 +178,22 @@ def _clean(synonyms: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(text for text in texts if text))
 
 
-def _not_one(name: str, refs: list[TableRef], tables: Sequence[Table]) -> str:
+def _not_one(name: str, refs: list[TableRef], tables: Sequence[Table], is_told: bool) -> str:
+    """What is wrong with a name; near ones are looked for only if it will be told."""
     if refs:
         listed = ", ".join(str(ref) for ref in refs[:3]) + (", …" if len(refs) > 3 else "")
         return f"notes {_q(name)} could mean {len(refs)} tables: {listed}; write source.table"
-    near = _near(name, {str(t.ref): t.ref.name for t in tables})
+    near = _near(name, {str(t.ref): t.ref.name for t in tables}) if is_told else ""
     return f"notes {_q(name)} name no table here{near}"
 
 
-def _unknown_columns(name: str, note: TableNote, table: Table) -> list[str]:
-    told = []
+def _unknown_columns(name: str, note: TableNote, table: Table, told_at_most: int) -> list[str]:
+    told: list[str] = []
     for column in note.columns:
         found = _column(table, column)
         if isinstance(found, int):
-            near = _near(column, {one.name: one.name for one in table.columns})
+            known = {one.name: one.name for one in table.columns}
+            near = _near(column, known) if len(told) < told_at_most else ""
             what = f"{_q(column)}, which {found or 'no'} columns of {table.ref} are called"
             told.append(f"notes {_q(name)} hold {what}{near}")
     return told
