@@ -23,7 +23,7 @@ from dbrag.index.row_hashes import Known, hash_rows
 from dbrag.index.rows import ROWS, row_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -127,7 +127,7 @@ class RowVectors:
 def write_row_vectors(
     generation: Generation,
     previous: Generation | None,
-    tables: Sequence[Table],
+    tables: Iterable[Table],
     *,
     dense_rows: int,
     embedder: Callable[[], Embedder],
@@ -151,7 +151,10 @@ def write_row_vectors(
     """
     import numpy as np
 
-    chosen, cut = _choose(generation, tables, dense_rows)
+    # Read once: with many tables they do not stay in memory whole.
+    columns = {table.ref: [column.name for column in table.columns] for table in tables}
+    refs, names = [*columns], [*columns.values()]
+    chosen, cut = _choose(generation, refs, names, dense_rows)
     known = Known()
     if previous is not None and previous.row_vectors.is_file():
         known.add(np.load(previous.row_hashes), _load_vectors(previous))
@@ -163,14 +166,14 @@ def write_row_vectors(
     done, total = 0, int(missing.sum())
     if total:
         on_encoded(done, total)
-    for at, texts in _chunks(generation, tables, chosen, missing):
+    for at, texts in _chunks(generation, names, chosen, missing):
         vectors = embedder().encode(texts)
         matrix[at] = vectors
         partial.append(chosen.hashes[at], vectors)
         done += len(texts)
         on_encoded(done, total)
     partial.close()
-    _save(generation, tables, chosen, matrix)
+    _save(generation, refs, chosen, matrix)
     return cut
 
 
@@ -194,12 +197,14 @@ class _Chosen:
 
 
 def _choose(
-    generation: Generation, tables: Sequence[Table], dense_rows: int
+    generation: Generation,
+    refs: Sequence[TableRef],
+    names: Sequence[Sequence[str]],
+    dense_rows: int,
 ) -> tuple[_Chosen, dict[TableRef, int]]:
     import numpy as np
 
-    place = {table_id(table.ref): i for i, table in enumerate(tables)}
-    names = [[column.name for column in table.columns] for table in tables]
+    place = {table_id(ref): i for i, ref in enumerate(refs)}
     parts: list[tuple[Any, Any, Any]] = []
     for batch in scan_texts(generation, ROWS):
         of = np.array([place.get(key, -1) for key in batch["table_id"].to_pylist()], np.int32)
@@ -214,24 +219,26 @@ def _choose(
     first[1:] = (of[1:] != of[:-1]) | (hashes[1:] != hashes[:-1])
     first &= of >= 0
     of, ids, hashes = of[first], ids[first], hashes[first]
-    counts = np.bincount(of, minlength=len(tables))
+    counts = np.bincount(of, minlength=len(refs))
     within = np.arange(len(of)) - (np.cumsum(counts) - counts)[of]
     kept = within < dense_rows
-    cut = {tables[int(i)].ref: int(counts[i]) for i in np.flatnonzero(counts > dense_rows)}
+    cut = {refs[int(i)]: int(counts[i]) for i in np.flatnonzero(counts > dense_rows)}
     of, ids, hashes = of[kept], ids[kept], hashes[kept]
     order = np.lexsort((ids, of))
     return _Chosen(of[order], ids[order], hashes[order]), cut
 
 
 def _chunks(
-    generation: Generation, tables: Sequence[Table], chosen: _Chosen, missing: NDArray[np.bool_]
+    generation: Generation,
+    names: Sequence[Sequence[str]],
+    chosen: _Chosen,
+    missing: NDArray[np.bool_],
 ) -> Iterator[tuple[NDArray[np.int64], list[str]]]:
     """The JSON of the missing rows, and their places in the matrix, some hundred at a time."""
     import numpy as np
 
     if not missing.any():
         return
-    names = [[column.name for column in table.columns] for table in tables]
     places = np.flatnonzero(missing)
     places = places[np.argsort(chosen.ids[places])]
     wanted = chosen.ids[places]
@@ -262,17 +269,17 @@ def _new_matrix(generation: Generation, n: int, dim: int) -> Array:
     return np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=(n, dim))
 
 
-def _save(generation: Generation, tables: Sequence[Table], chosen: _Chosen, matrix: Array) -> None:
+def _save(generation: Generation, refs: Sequence[TableRef], chosen: _Chosen, matrix: Array) -> None:
     import numpy as np
 
     flush = getattr(matrix, "flush", None)
     if flush is not None:
         flush()
-    counts = np.bincount(chosen.tables, minlength=len(tables))
+    counts = np.bincount(chosen.tables, minlength=len(refs))
     ends = np.cumsum(counts)
     spans = [
-        (table_id(table.ref), int(end - count), int(end))
-        for table, count, end in zip(tables, counts, ends, strict=True)
+        (table_id(ref), int(end - count), int(end))
+        for ref, count, end in zip(refs, counts, ends, strict=True)
         if count
     ]
     np.save(generation.row_ids, chosen.ids)
