@@ -151,7 +151,7 @@ def _cut(directory: Path) -> tuple[AnswerWarning, ...]:
         AnswerWarning(
             "rows_cut",
             f"{name} has more distinct rows than the {manifest.row_vectors:,} that got vectors "
-            "(dense_rows); the others are found by their words only",
+            '(dense_rows); the others are found by their words, not by row_search = "dense"',
         )
         for name in manifest.rows_cut
     )
