@@ -11,8 +11,8 @@ again; both run in turns on the same questions, so that the load of the machine 
 from __future__ import annotations
 
 import argparse
+import json
 import os
-import time
 from concurrent.futures import Future
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,19 +20,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dbrag.evaluation.datasets import load_questions
+import dbrag
 from dbrag.index.row_search import RowLook
-from dbrag.index.store import Index, open_index
-from dbrag.models.embed import load_embedder
 from dbrag.retrieval import lookup
-from dbrag.retrieval.coarse import rank
-from dbrag.retrieval.timing import StageTimer
-from dbrag.settings import load_settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from dbrag.models.base import Embedder
+    from dbrag import Database
 
 BENCH = Path(os.environ.get("DBRAG_BENCH", "../shared/benchmarks")) / "spider"
 
@@ -65,13 +60,10 @@ def one_after_another() -> Iterator[None]:
         RowLook._words_of = words_of  # type: ignore[method-assign]
 
 
-def timed(index: Index, embedder: Embedder, question: str) -> dict[str, float]:
+def timed(db: Database, question: str) -> dict[str, float]:
     """Milliseconds of one search by stage, and in "total"."""
-    timer = StageTimer()
-    started = time.perf_counter()
-    rank(index, embedder, question, timer=timer)
-    total = time.perf_counter() - started
-    return {name: 1000 * s for name, s in {**timer.seconds, "total": total}.items()}
+    result = db.search(question)
+    return {name: 1000 * s for name, s in {**result.stages, "total": result.seconds}.items()}
 
 
 def main() -> None:
@@ -82,15 +74,15 @@ def main() -> None:
     arguments = parser.parse_args()
     now: list[dict[str, float]] = []
     before: list[dict[str, float]] = []
-    with open_index(arguments.index) as index:
-        questions = load_questions(BENCH / "dev.json", index.catalog)[: arguments.limit]
-        embedder = load_embedder(load_settings())
-        rank(index, embedder, "warm up the encoder and the row index")
+    data = json.loads((BENCH / "dev.json").read_text(encoding="utf-8"))
+    questions = [one["question"] for one in data[: arguments.limit]]
+    with dbrag.connect(index=arguments.index, rerank="off") as db:
+        timed(db, "warm up the encoder and the row index")
         for question in questions:
-            # A text of its own each time: the encoder remembers what it has read.
+            # Not the same text twice: the encoder remembers what it has read.
             with one_after_another():
-                before.append(timed(index, embedder, f"{question.question} "))
-            now.append(timed(index, embedder, question.question))
+                before.append(timed(db, f"{question} ."))
+            now.append(timed(db, question))
     print(f"{len(now)} questions, ms{'one after another':>22}{'now':>22}{'ratio':>8}")
     for name in [*dict.fromkeys(n for one in now for n in one if n != "total"), "total"]:
         old, new = ([one.get(name, 0.0) for one in runs] for runs in (before, now))
