@@ -115,7 +115,13 @@ def test_notes_lie_over_the_catalog_not_in_it(opened: Any, tmp_path: Path) -> No
         assert table.comment == "people who bought at least once"
         assert table.synonyms == ("customers", "buyers")
         assert [column.comment for column in table.columns] == ["", "surname", ""]
-    for file in (tmp_path / "index").rglob("catalog/*.json"):
+        # The words by which sources are told apart are read without the whole tables.
+        (bare,) = [table for table in index.catalog.bare({"shop"}) if table.ref.name == "cst"]
+        assert bare.synonyms == table.synonyms
+        assert [c.synonyms for c in bare.columns] == [(), (), ("activity",)]
+    files = list((tmp_path / "index").rglob("catalog/*"))
+    assert files
+    for file in files:
         assert "bought" not in file.read_text()
     first = read_manifest(tmp_path / "index")
     assert [(s.status, s.reason) for s in database.index().sources] == [("unchanged", "")]

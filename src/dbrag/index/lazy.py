@@ -181,7 +181,7 @@ class StoredCatalog(Catalog):
         return ()
 
     def bare(self, sources: Collection[str]) -> Iterator[Table]:
-        """The tables of these sources with nothing but their names and keys.
+        """The tables of these sources with nothing but their names, keys and the user's notes.
 
         Raises:
             IndexUnusable: a file is damaged.
@@ -195,7 +195,8 @@ class StoredCatalog(Catalog):
                     keys.setdefault(ref, []).append(key)
             for i, ref in enumerate(file.refs, start=first):
                 columns = tuple(Column(name) for name in self._read_columns(i))
-                yield Table(ref, columns, foreign_keys=tuple(keys.get(ref, ())))
+                table = Table(ref, columns, foreign_keys=tuple(keys.get(ref, ())))
+                yield table if self._adapt is None else self._adapt(table)
 
     def columns(self, i: int) -> Sequence[str]:
         """The column names of table ``i``, much sooner than the table.
