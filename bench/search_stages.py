@@ -46,9 +46,9 @@ def one_after_another() -> Iterator[None]:
     """Without threads, and without using the first look-up of rows a second time."""
     pool, words_of = lookup._pool, RowLook._words_of
 
-    def again(self: RowLook, tables: Any) -> Any:
-        self._complete = False
-        return words_of(self, tables)
+    def again(self: RowLook, tables: Any, per_table: int) -> Any:
+        self._complete, self._found = False, []
+        return words_of(self, tables, per_table)
 
     at_once = _AtOnce()
     lookup._pool = lambda: at_once  # type: ignore[assignment]

@@ -53,6 +53,17 @@ def test_the_same_as_one_after_another(index: Index, question: str) -> None:
     assert {ref: list(rows) for ref, rows in found.items()} == expected
 
 
+def test_many_rows_of_one_table_do_not_hide_the_few_of_another(index: Index) -> None:
+    question = "which panda is it, panda or Lee"  # 698 rows have "panda"
+    looked = look_up(index, EMBEDDER, question)
+    customer = TableRef("shop", None, "customer")
+    rows = looked.rows.rows_of([ANIMAL, customer], 3)
+    assert [len(rows[ref]) for ref in (ANIMAL, customer)] == [3, 1]
+    common = look_up(index, EMBEDDER, "panda 2024 01 05")
+    purchase = TableRef("shop", None, "purchase")
+    assert set(common.rows.rows_of([ANIMAL, customer, purchase], 3)) == {ANIMAL, purchase}
+
+
 @pytest.mark.parametrize("mode", ["text", "dense", "both"])
 def test_the_way_of_searching_rows_reaches_the_candidates(index: Index, mode: Any) -> None:
     timer = StageTimer()

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from dbrag.errors import IndexUnusable
+from dbrag.index.layout import table_id
 from dbrag.index.rows import row_of
 
 if TYPE_CHECKING:
@@ -198,11 +199,12 @@ class RowLook:
             IndexUnusable: the index is damaged.
         """
         if self._scores is None:
-            texts = self._words_of(tables)
+            texts = self._words_of(tables, per_table)
         elif self.mode == "dense":
             texts = self._near(tables, per_table)
         else:
-            texts = _fused(self._words_of(tables), self._near(tables, max(per_table, _FUSED)))
+            several = max(per_table, _FUSED)
+            texts = _fused(self._words_of(tables, several), self._near(tables, several))
         chosen: dict[int, list[TextHit]] = {}
         seen: set[tuple[int, str]] = set()
         for hit in texts:
@@ -215,18 +217,25 @@ class RowLook:
             rows.setdefault(row.table, []).append(row.row)
         return {ref: tuple(of_table) for ref, of_table in rows.items()}
 
-    def _words_of(self, tables: Collection[TableRef]) -> list[TextHit]:
-        """Rows of these tables that share words with the question, best first."""
-        if not self._complete:
-            return self._index.texts.search(self._question, _OF_TABLE, tables)
-        wanted = set(tables)
-        known = self._index.tables
-        return [hit for hit in self._found if hit.table in known and known[hit.table][0] in wanted]
+    def _words_of(self, tables: Collection[TableRef], per_table: int) -> list[TextHit]:
+        """Rows of these tables that share words with the question, best first.
+
+        Tables with too few among those found are looked up again, all others hold the
+        best of their rows already.
+        """
+        texts: dict[int, dict[str, TextHit]] = {table_id(ref): {} for ref in tables}
+        for hit in self._found:
+            if hit.table in texts:
+                texts[hit.table].setdefault(hit.text, hit)
+        few = [ref for ref in tables if len(texts[table_id(ref)]) < per_table]
+        if few and not self._complete:
+            for hit in self._index.texts.search(self._question, _OF_TABLE, few):
+                texts[hit.table].setdefault(hit.text, hit)
+        hits = [hit for of_table in texts.values() for hit in of_table.values()]
+        return sorted(hits, key=lambda hit: (-hit.score, hit.table, hit.extra, hit.text))
 
     def _near(self, tables: Collection[TableRef], per_table: int) -> list[TextHit]:
         """The nearest rows of each table, best first."""
-        from dbrag.index.layout import table_id
-
         if self._scores is None:
             return []
         found = [
