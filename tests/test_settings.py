@@ -46,6 +46,16 @@ def test_the_file_is_found_upwards(tmp_path: Path) -> None:
     assert load_settings(environ={}, directory=below).top == 3
 
 
+def test_learned_questions_lie_beside_the_file(tmp_path: Path) -> None:
+    assert load(tmp_path).learned is None
+    assert load(tmp_path, toml="top = 3").learned == str(tmp_path / "learned.sql")
+    assert load(tmp_path, toml="learned = 'team/known.sql'").learned == str(
+        tmp_path / "team" / "known.sql"
+    )
+    assert load(tmp_path, toml="learned = 'off'").learned == "off"
+    assert load(tmp_path, toml="top = 3", DBRAG_LEARNED="mine.sql").learned == "mine.sql"
+
+
 def test_the_named_file_replaces_the_found_one(tmp_path: Path) -> None:
     (tmp_path / "dbrag.toml").write_text("top = 3\nk = 9")
     named = tmp_path / "other.toml"

@@ -17,6 +17,7 @@ from dbrag import freshness, scope
 from dbrag.execution.run import run
 from dbrag.index import build, store
 from dbrag.models.embed import remote_encoder_warnings
+from dbrag.reasoning.learned import Learned
 from dbrag.reasoning.reasoner import Reasoner, remote_warning
 from dbrag.retrieval.coverage import SourceVocabulary
 from dbrag.retrieval.retriever import Retrieved, Retriever
@@ -220,6 +221,7 @@ class Database:
             settings=self.settings,
             vocabulary=self._source_vocabulary(index),
             listener=on_event,
+            learned=Learned.of(self.settings, self.index_dir, self.embedder),
         )
         chosen = tuple(scope.resolve(index.catalog, name) for name in tables)
         answer = reasoner.answer(

@@ -59,6 +59,8 @@ class Settings:
         source_rows: rows read of all tables of one source; small tables come first.
         source_s: seconds spent on reading the tables of one source; those that are
             left then are known by their columns only.
+        learned: file of verified questions with their SQL, or "off"; None means
+            ``learned.sql`` beside the ``dbrag.toml`` in use, else in the index.
         reply_cache: whether a model's replies are remembered and given again: "on", "off",
             or "auto" (those of remote models).
         threads: threads of the local model; None chooses from the free cores.
@@ -104,6 +106,7 @@ class Settings:
     profile_s: float = 10.0
     source_rows: int = 5_000_000
     source_s: float = 1200.0
+    learned: str | None = None
     reply_cache: str = "auto"
     threads: int | None = None
     offline: bool = False
@@ -235,8 +238,9 @@ def _from_file(path: Path) -> dict[str, Any]:
             raise UsageError(f"{error.message} (in {path})", error.hint) from error
     values = {name: _checked(name, value, str(path)) for name, value in data.items()} | tables
     folder = path.resolve().parent
-    for name in ("index", "cache"):
-        if name in values:
+    values.setdefault("learned", "learned.sql")
+    for name in ("index", "cache", "learned"):
+        if name in values and (name, values[name]) != ("learned", "off"):
             values[name] = _from_folder(values[name], folder)
     if "sources" in values:
         values["sources"] = tuple(_from_folder(spec, folder) for spec in values["sources"])

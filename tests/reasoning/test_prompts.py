@@ -68,6 +68,17 @@ def test_the_prompt_with_the_users_notes(snapshot: SnapshotAssertion) -> None:
     assert prompt.text() == snapshot
 
 
+def test_the_prompt_with_similar_questions(snapshot: SnapshotAssertion) -> None:
+    prompt = program_prompt(
+        "How many stores are in Rome?",
+        [STORES],
+        dialect="sqlite",
+        matches={},
+        solved=[("How many stores are in Oslo?", "SELECT COUNT(*)\nFROM stores")],
+    )
+    assert prompt.text() == snapshot
+
+
 def test_notes_and_comments_are_capped() -> None:
     long = "word " * 10_000
     note = TableNote(long, tuple(f"{long[:50]}{i}" for i in range(20)))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from dbrag.settings import Settings
 
 # Where things lie and how much is printed; what is left decides what comes out.
-_PLACES = ("sources", "index", "cache", "max_rows", "offline")
+_PLACES = ("sources", "index", "cache", "learned", "max_rows", "offline")
 _RERANKING = (
     "model",
     "reply_cache",

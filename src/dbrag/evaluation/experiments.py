@@ -199,7 +199,7 @@ def run_eval(
         raise UsageError(f"no folder or database {str(data)!r}", "check --data")
     model = chat_model.name if chat_model else settings.model
     votes = settings.votes if votes is None else votes
-    settings = replace(settings, sources=(str(path),), votes=votes, model=model)
+    settings = replace(settings, sources=(str(path),), votes=votes, model=model, learned="off")
     with Database(settings, chat_model=chat_model, embedder=embedder) as db:
         db.index(progress=progress)
         tools = _tools(db)

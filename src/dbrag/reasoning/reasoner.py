@@ -18,6 +18,7 @@ from dbrag.errors import (
 from dbrag.models.base import ChatModel
 from dbrag.reasoning import evidence, prompts, vote
 from dbrag.reasoning.attempt import Attempt, Usage, Workshop
+from dbrag.reasoning.learned import Learned, run_solved
 from dbrag.reasoning.select import Selection, select
 from dbrag.retrieval.coverage import SourceVocabulary
 from dbrag.settings import Settings
@@ -72,6 +73,7 @@ class Reasoner:
         vocabulary: the words of each source's names, for telling sources apart.
         model: gives the chat model; called only when a program has to be written.
         listener: told each entry of the trace as it arises.
+        learned: verified questions with their programs.
     """
 
     def __init__(
@@ -82,6 +84,7 @@ class Reasoner:
         settings: Settings,
         vocabulary: SourceVocabulary,
         listener: Callable[[Mapping[str, Any]], None] | None = None,
+        learned: Learned | None = None,
     ) -> None:
         self.index = index
         self.vocabulary = vocabulary
@@ -89,6 +92,7 @@ class Reasoner:
         self.settings = settings
         self._model = model
         self._listener = listener
+        self._learned = learned
         self._trace: list[Mapping[str, Any]] = []
 
     def answer(
@@ -157,6 +161,8 @@ class Reasoner:
         outcome: Outcome,
     ) -> None:
         """Select, write, run and vote; what is known goes into ``outcome`` as it arises."""
+        if self._from_learned(question, candidates, only, dry_run, outcome):
+            return
         if not only:
             encoder = self.index.manifest.encoder
             check_evidence(candidates, encoder.sha256 if encoder else "")
@@ -175,7 +181,8 @@ class Reasoner:
         if model.remote:
             outcome.warnings.append(remote_warning(model.name))
         shop = self._workshop(selection, model, outcome.usage, dry_run)
-        attempts = self._attempts(question, selection, candidates, shop, outcome.requested)
+        solved = self._similar(question, shop.source, outcome)
+        attempts = self._attempts(question, selection, candidates, shop, outcome.requested, solved)
         ran = [a for a in attempts if (a.program if dry_run else a.execution) is not None]
         outcome.valid = len(ran)
         if not ran:
@@ -187,6 +194,54 @@ class Reasoner:
         outcome.warnings += evidence.warnings_of(
             self.index.catalog, self.index.joins, selection, outcome.winner, split
         )
+
+    def _from_learned(
+        self,
+        question: str,
+        candidates: Sequence[Candidate],
+        only: Sequence[TableRef],
+        dry_run: bool,
+        outcome: Outcome,
+    ) -> bool:
+        """Whether the program learned for this very question answers it; else why is told."""
+        if self._learned is None:
+            return False
+        outcome.warnings += self._learned.file_warnings()
+        catalog, shown = self.index.catalog, list(only) or [c.table for c in candidates]
+        found = self._learned.exact(question, self.sources, catalog, outcome.warnings)
+        # Of several sources the one that the question fits best.
+        places = {ref.source: -place for place, ref in enumerate(reversed(shown))}
+        for solved in sorted(found, key=lambda one: places.get(one.source, 1)):
+            unused = [ref for ref in solved.admitted.tables if ref not in shown]
+            try:
+                if unused:
+                    raise UsageError(f"{unused[0]} is not among the tables found or chosen")
+                source = self.sources[solved.source]
+                attempt = run_solved(solved, source, self.settings, dry_run=dry_run)
+            except DbragError as error:
+                outcome.warnings.append(self._learned.broken(solved.pair, error))
+                continue
+            outcome.winner, outcome.requested, outcome.valid = attempt, 1, 1
+            outcome.usage.execute_s += attempt.execution.seconds if attempt.execution else 0.0
+            self._tell(solved.event())
+            selection = Selection(solved.source, solved.admitted.tables, (), ())
+            outcome.warnings += evidence.warnings_of(
+                catalog, self.index.joins, selection, attempt, False
+            )
+            outcome.warnings.append(self._learned.used(solved))
+            return True
+        return False
+
+    def _similar(
+        self, question: str, source: Source, outcome: Outcome
+    ) -> tuple[tuple[str, str], ...]:
+        """Similar learned questions with their SQL."""
+        if self._learned is None:
+            return ()
+        found = self._learned.similar(question, source, self.index.catalog, outcome.warnings)
+        for solved in found:
+            self._tell(solved.event())
+        return tuple((solved.pair.question, solved.admitted.sql) for solved in found)
 
     def _workshop(
         self, selection: Selection, model: ChatModel, usage: Usage, dry_run: bool
@@ -209,6 +264,7 @@ class Reasoner:
         candidates: Sequence[Candidate],
         shop: Workshop,
         votes: int,
+        solved: Sequence[tuple[str, str]],
     ) -> list[Attempt]:
         matches = {c.table: c.matches for c in candidates}
         attempts: list[Attempt] = []
@@ -221,6 +277,7 @@ class Reasoner:
                 dialect=shop.source.dialect,
                 matches=matches,
                 joins=self.index.joins.path(variant.tables),
+                solved=solved,
             )
             attempts.append(
                 shop.attempt(

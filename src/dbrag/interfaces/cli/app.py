@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dbrag.errors import DbragError, LimitReached
-from dbrag.interfaces.cli import ask, demo, evaluate, index, joins, models, output, search
+from dbrag.interfaces.cli import ask, demo, evaluate, index, joins, learn, models, output, search
 from dbrag.interfaces.cli.options import Run, common_options
 from dbrag.textsafe import SecretFilter, mask_secrets
 
@@ -92,6 +92,7 @@ for _command in (
     joins.joins,
     ask.ask,
     ask.sql,
+    learn.learn,
     models.models,
     evaluate.evaluate,
     demo.demo,
