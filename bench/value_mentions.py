@@ -108,10 +108,12 @@ def edited(word: str, rng: random.Random) -> str:
             return other
 
 
-def found(candidates: list[Candidate], case: Case) -> bool:
+def found(candidates: list[Candidate], case: Case, hows: str = "exact inflected typo") -> bool:
     """Whether a table that stores the literal has it among its matches."""
     return any(
-        (candidate.table, match.column) in case.places and fold(match.value) == fold(case.literal)
+        (candidate.table, match.column) in case.places
+        and fold(match.value) == fold(case.literal)
+        and match.how in hows
         for candidate in candidates
         for match in candidate.matches
     )
@@ -127,7 +129,7 @@ def main() -> None:
     embedder: Embedder = load_embedder(load_settings())
     with open_index(arguments.index) as index:
         chosen = cases(index, arguments.limit)
-        asked = false = missed = tried = kept = said = 0
+        asked = exact = false = missed = tried = kept = said = 0
         shown = {"missed": 0, "false": 0, "lost": 0}
 
         def show(kind: str, *what: object) -> None:
@@ -140,6 +142,7 @@ def main() -> None:
             candidates = rank(index, embedder, case.question, k=50)
             hit = found(candidates, case)
             asked += hit
+            exact += found(candidates, case, "exact")
             missed += not hit
             if not hit:
                 show("missed", case.question, case.literal)
@@ -157,7 +160,9 @@ def main() -> None:
                 if not found(again, case):
                     show("lost", question, case.literal)
     n = len(chosen)
-    print(f"{n} questions: the value is found in {asked} ({100 * asked / n:.1f}%)")
+    print(
+        f"{n} questions: the value is found in {asked} ({100 * asked / n:.1f}%), exactly in {exact}"
+    )
     print(f"after one edit: {kept} of {tried} ({100 * kept / tried:.1f}%); told: {said}")
     print(
         f"did-you-mean warnings on unedited questions: {false} ({1000 * false / n:.1f} per 1,000)"

@@ -35,7 +35,7 @@ _RANK: Mapping[How, int] = {"exact": 0, "inflected": 1, "typo": 2}
 _WORTH: Mapping[How, tuple[float, float]] = {
     "exact": (0.2, 1.0),
     "inflected": (0.1, 0.5),
-    "typo": (0.1, 0.2),
+    "typo": (0.2, 0.2),
 }
 """Worth of a mention in plain lower case ("female") and of a marked one ("Kabul")."""
 
