@@ -7,7 +7,7 @@ file by its place and read alone (``CatalogFile``; ``index.lazy`` keeps the late
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +26,7 @@ def write_catalog(path: Path, tables: Sequence[Table], marks: Mapping[TableRef, 
     """
     lines: list[bytes] = []
     for table in tables:
-        data = asdict(table) | {"mark": marks.get(table.ref, "")}
+        data = _fields(table) | {"mark": marks.get(table.ref, "")}
         lines += [_line([column.name for column in table.columns]), _line(data)]
     head = {
         "tables": [_parts(table.ref) for table in tables],
@@ -156,7 +156,13 @@ def _parts(ref: TableRef) -> list[str | None]:
 
 
 def _line(data: object) -> bytes:
-    return json.dumps(data, ensure_ascii=True, separators=(",", ":")).encode("ascii") + b"\n"
+    text = json.dumps(data, ensure_ascii=True, separators=(",", ":"), default=_fields)
+    return text.encode("ascii") + b"\n"
+
+
+def _fields(part: Any) -> dict[str, Any]:
+    """A part of a table as JSON; ``dataclasses.asdict`` would copy every cell."""
+    return {name: getattr(part, name) for name in part.__slots__}
 
 
 def _table(data: dict[str, Any]) -> Table:
