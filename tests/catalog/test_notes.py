@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dbrag.catalog.catalog import Catalog
 from dbrag.catalog.notes import (
     MAX_DESCRIPTION,
     annotated,
@@ -31,11 +32,11 @@ NOTE = TableNote(description="people")
 
 
 def owners(name: str, tables: list[Table] = TABLES) -> list[str]:
-    return [str(ref) for ref in notes_of({name: NOTE}, tables).tables]
+    return [str(ref) for ref in notes_of({name: NOTE}, Catalog(tables)).tables]
 
 
 def told(notes: dict[str, TableNote]) -> list[tuple[str, str]]:
-    return [(one.code, one.message) for one in notes_of(notes, TABLES).problems]
+    return [(one.code, one.message) for one in notes_of(notes, Catalog(TABLES)).problems]
 
 
 @pytest.mark.parametrize("name", ["customers", "Customers", "shop.customers", " SHOP.Customers "])
@@ -91,7 +92,7 @@ def test_a_note_that_fits_nothing_is_told_with_a_near_name() -> None:
 
 def test_two_notes_on_one_table_are_told_and_the_longer_name_holds() -> None:
     notes = {"shop.customers": NOTE, "customers": TableNote(description="others")}
-    assert notes_of(notes, TABLES).tables == {CUSTOMERS.ref: NOTE}
+    assert notes_of(notes, Catalog(TABLES)).tables == {CUSTOMERS.ref: NOTE}
     assert told(notes)[0][1].endswith("are of one table; the second holds")
 
 
@@ -106,7 +107,7 @@ def test_thousands_of_useless_notes_take_no_time() -> None:
     notes = {f"zebra{i}": NOTE for i in range(3_000)}
     notes["t1"] = TableNote(columns={f"zebra{i}": ColumnNote("x") for i in range(3_000)})
     started = time.perf_counter()
-    assert len(notes_of(notes, tables).problems) == 11
+    assert len(notes_of(notes, Catalog(tables)).problems) == 11
     assert time.perf_counter() - started < 3.0
 
 
@@ -164,5 +165,5 @@ def test_no_note_leaves_its_line(text: str, names: list[str]) -> None:
     found = annotated(CUSTOMERS, note)
     texts = [found.comment, *found.synonyms, *(c.comment for c in found.columns)]
     assert all(len(one.splitlines()) <= 1 and "\x1b" not in one for one in texts)
-    for warning in notes_of({text: note, "customers": note}, TABLES).problems:
+    for warning in notes_of({text: note, "customers": note}, Catalog(TABLES)).problems:
         assert len(warning.message.splitlines()) == 1

@@ -10,6 +10,7 @@ import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from dbrag.catalog.catalog import Catalog
 from dbrag.options import TableNote
 from dbrag.textsafe import one_line
 from dbrag.types import AnswerWarning, Column, Table, TableRef
@@ -43,7 +44,7 @@ NO_NOTES = NotesInForce({})
 
 def apply_notes(notes: Mapping[str, TableNote], tables: Sequence[Table]) -> list[Table]:
     """The tables with the notes on them."""
-    in_force = notes_of(notes, tables)
+    in_force = notes_of(notes, Catalog(tables))
     return [in_force.apply(table) for table in tables]
 
 
@@ -97,25 +98,25 @@ def description_of(named: Table | Column) -> str:
     return "; ".join(text for text in (also, named.comment) if text)
 
 
-def notes_of(notes: Mapping[str, TableNote], tables: Iterable[Table]) -> NotesInForce:
+def notes_of(notes: Mapping[str, TableNote], catalog: Catalog) -> NotesInForce:
     """Find the table of every note: ``source.schema.table``, parts of it, letter case ignored.
 
+    Of 100,000 tables only those with a note are looked at, of the others the names.
     Problems are told as warnings: ``notes_unused`` (no such table or column, or several),
     ``notes_cut`` (a description too long to be used whole).
     """
     if not notes:
         return NO_NOTES
-    tables = list(tables)
-    owners = _owners({name.strip().casefold() for name in notes}, tables)
+    owners = _owners({name.strip().casefold() for name in notes}, catalog.refs)
     found: dict[TableRef, tuple[str, TableNote]] = {}
     unused: list[str] = []
     cut: list[str] = []
     for name, note in sorted(notes.items()):
         owned = _narrowed(name.strip(), owners.get(name.strip().casefold(), []))
         if len(owned) != 1:
-            unused.append(_not_one(name, [t.ref for t in owned], tables, len(unused) < _TOLD))
+            unused.append(_not_one(name, owned, catalog.refs, len(unused) < _TOLD))
             continue
-        (table,) = owned
+        table = catalog.by_ref[owned[0]]
         if table.ref in found:
             before = found[table.ref][0]
             unused.append(f"notes {_q(before)} and {_q(name)} are of one table; the second holds")
@@ -126,14 +127,13 @@ def notes_of(notes: Mapping[str, TableNote], tables: Iterable[Table]) -> NotesIn
     return NotesInForce({ref: note for ref, (_, note) in found.items()}, problems)
 
 
-def _owners(wanted: set[str], tables: Iterable[Table]) -> dict[str, list[Table]]:
+def _owners(wanted: set[str], refs: Iterable[TableRef]) -> dict[str, list[TableRef]]:
     """Name in small letters → the tables that may be called so."""
-    owners: dict[str, list[Table]] = {}
-    for table in tables:
-        ref = table.ref
+    owners: dict[str, list[TableRef]] = {}
+    for ref in refs:
         for form in {text.casefold() for text in _spellings(ref)}:
             if form in wanted:
-                owners.setdefault(form, []).append(table)
+                owners.setdefault(form, []).append(ref)
     return owners
 
 
@@ -144,13 +144,13 @@ def _spellings(ref: TableRef) -> set[str]:
     return forms
 
 
-def _narrowed(name: str, tables: list[Table]) -> list[Table]:
+def _narrowed(name: str, refs: list[TableRef]) -> list[TableRef]:
     """Of several, the one that is written exactly so."""
-    if len(tables) > 1:
-        whole = [table for table in tables if str(table.ref).casefold() == name.casefold()]
-        exact = [table for table in whole or tables if name in _spellings(table.ref)]
-        return exact if len(exact) == 1 else whole or tables
-    return tables
+    if len(refs) > 1:
+        whole = [ref for ref in refs if str(ref).casefold() == name.casefold()]
+        exact = [ref for ref in whole or refs if name in _spellings(ref)]
+        return exact if len(exact) == 1 else whole or refs
+    return refs
 
 
 def _column(table: Table, name: str) -> Column | int:
@@ -178,12 +178,12 @@ def _clean(synonyms: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(text for text in texts if text))
 
 
-def _not_one(name: str, refs: list[TableRef], tables: Sequence[Table], is_told: bool) -> str:
+def _not_one(name: str, refs: Sequence[TableRef], known: Sequence[TableRef], is_told: bool) -> str:
     """What is wrong with a name; near ones are looked for only if it will be told."""
     if refs:
         listed = ", ".join(str(ref) for ref in refs[:3]) + (", …" if len(refs) > 3 else "")
         return f"notes {_q(name)} could mean {len(refs)} tables: {listed}; write source.table"
-    near = _near(name, {str(t.ref): t.ref.name for t in tables}) if is_told else ""
+    near = _near(name, {str(ref): ref.name for ref in known}) if is_told else ""
     return f"notes {_q(name)} name no table here{near}"
 
 
@@ -232,7 +232,7 @@ def _near(name: str, known: Mapping[str, str]) -> str:
 
 
 def _closest(name: str, known: Mapping[str, str]) -> list[str]:
-    return [known[text] for text in difflib.get_close_matches(name, known, n=2, cutoff=0.6)]
+    return [known[text] for text in difflib.get_close_matches(name, known, n=2, cutoff=0.7)]
 
 
 def _q(name: str) -> str:

@@ -137,7 +137,7 @@ class NextGeneration:
         """
         catalog = self._catalog()
         with translated(self.files.root.parent, "write"):
-            notes = self._inputs.record(self.files, catalog.tables)
+            notes = self._inputs.record(self.files, catalog)
             joins = make_joins(self.files, catalog, self._inputs.joins)
             write_places(self.files, catalog.refs, joins)
         texts = TableTexts()

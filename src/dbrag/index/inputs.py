@@ -21,11 +21,9 @@ from dbrag.options import TableNote, read_notes
 from dbrag.types import AnswerWarning, TableRef
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
+    from dbrag.catalog.catalog import Catalog
     from dbrag.index.layout import Generation
     from dbrag.settings import Settings
-    from dbrag.types import Table
 
 REASONS = {
     "joins": "joins changed",
@@ -67,7 +65,7 @@ class TextInputs:
             "texts": str(summaries.FORMAT),
         }
 
-    def record(self, generation: Generation, tables: Sequence[Table]) -> NotesInForce:
+    def record(self, generation: Generation, catalog: Catalog) -> NotesInForce:
         """The notes on these tables, and a record of them in a new generation.
 
         Raises:
@@ -75,7 +73,7 @@ class TextInputs:
         """
         if not self.notes:
             return NO_NOTES
-        in_force = notes_of(self.notes, tables)
+        in_force = notes_of(self.notes, catalog)
         data = {
             "given": {name: asdict(note) for name, note in self.notes.items()},
             "tables": [[ref.to_dict(), asdict(note)] for ref, note in in_force.tables.items()],
