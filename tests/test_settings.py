@@ -183,6 +183,11 @@ def test_cache_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             "did you mean skip? known keys: encoding, delimiter, header, decimal, thousands, "
             "dates, nulls, types, sheets, skip",
         ),
+        (
+            '[notes."a"]\npreferred = true\n[notes]\nmembership = true',
+            "'membership' in [notes] must be a table or text, not True (in {})",
+            "a setting stands above the first [table] of the file",
+        ),
         ("notes = 3", "notes must be a table, not 3 (in {})", 'write [notes."TABLE"]'),
         (
             '[notes]\ndescription = "x"',

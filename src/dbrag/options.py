@@ -193,6 +193,11 @@ def read_notes(
             raise UsageError(
                 f"{key!r} in [notes] names no table", f'write [notes."TABLE"], then {key}'
             )
+        if not _names and not isinstance(value, Mapping | str | TableNote):
+            raise UsageError(
+                f"{key!r} in [notes] must be a table or text, not {value!r}",
+                "a setting stands above the first [table] of the file",
+            )
         found = (
             read_notes(value, here, names)
             if _is_a_part(value)
