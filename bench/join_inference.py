@@ -18,7 +18,7 @@ import random
 import shutil
 import sqlite3
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -34,7 +34,7 @@ from dbrag.catalog.profile import profile_table
 from dbrag.catalog.sketches import TableSketch, sketch_columns, sketch_table
 from dbrag.evaluation.datasets import load_questions, sample
 from dbrag.index.build import remake_texts
-from dbrag.index.joins import JoinInputs, make_joins
+from dbrag.index.lazy import StoredCatalog
 from dbrag.index.store import open_index
 from dbrag.models.embed import load_embedder
 from dbrag.settings import load_settings
@@ -163,6 +163,7 @@ class Fit:
 
     def __init__(self, sketches: Sketches) -> None:
         self.rows: list[list[float]] = []
+        self.given: list[float] = []
         self.wanted: list[bool] = []
         self.database: list[str] = []
         for name in sorted(databases("train")):
@@ -183,24 +184,26 @@ class Fit:
                 b = pair.key.table.ref, pair.key.column.name.casefold()
                 if (*b, *a) in truth and (*a, *b) not in truth:
                     continue  # the other direction of a declared key says nothing
-                if features.pop("role") and (*a, *b) not in truth:
-                    continue  # right, though seldom declared: its weight is set by hand
+                given = {name: features.pop(name) for name in inference.GIVEN_WEIGHTS}
+                if given["role"] and (*a, *b) not in truth:
+                    continue  # right, though seldom declared
+                self.given.append(sum(inference.GIVEN_WEIGHTS[n] * v for n, v in given.items()))
                 self.names = list(features)
                 self.rows.append(list(features.values()))
                 self.wanted.append((*a, *b) in truth)
                 self.database.append(name)
 
     def model(self, without: set[str] | frozenset[str] = frozenset()) -> tuple[float, np.ndarray]:
-        """Intercept and weights: ridge logistic regression by Newton's method."""
+        """Intercept and weights beside the given ones: ridge regression by Newton's method."""
         rows = np.array([name not in without for name in self.database])
-        x, y = self.x[rows], self.y[rows]
+        x, y, given = self.x[rows], self.y[rows], np.array(self.given)[rows]
         mean, deviation = x.mean(0), x.std(0) + 1e-9
         z = np.c_[np.ones(len(x)), (x - mean) / deviation]
         penalty = 0.3 * np.eye(z.shape[1])
         penalty[0, 0] = 0
         w = np.zeros(z.shape[1])
         for _ in range(50):
-            p = 1 / (1 + np.exp(-z @ w))
+            p = 1 / (1 + np.exp(-z @ w - given))
             step = np.linalg.solve(
                 (z * (p * (1 - p))[:, None]).T @ z + penalty, z.T @ (y - p) - penalty @ w
             )
@@ -255,15 +258,17 @@ def make_graphs(given: Path, work: Path) -> dict[str, Path]:
     """Copies of an index with three graphs; only the texts that name joined tables differ."""
     settings = load_settings({})
 
-    def without_keys(files: Any, tables: Sequence[Table], inputs: JoinInputs) -> Any:
-        return make_joins(files, [replace(table, foreign_keys=()) for table in tables], inputs)
+    def without_keys(self: StoredCatalog, sources: Collection[str]) -> Iterator[Table]:
+        return (replace(table, foreign_keys=()) for table in bare(self, sources))
+
+    bare = StoredCatalog.bare
 
     places = {}
     for name, infer in (("declared", "off"), ("inferred", "undeclared"), ("both", "all")):
         places[name] = place = work / name
         if not place.exists():
             shutil.copytree(given, place)
-            hide = patch("dbrag.index.generation.make_joins", without_keys)
+            hide = patch.object(StoredCatalog, "bare", without_keys)
             with hide if name == "inferred" else nullcontext():
                 remake_texts(
                     place,

@@ -223,7 +223,7 @@ def test_weights_belong_to_the_features() -> None:
     pairs = inference.compared(SHOP)
     assert pairs
     names = set(inference.beside_rivals(pairs[0])[0])
-    assert names == {*inference.WEIGHTS, "role"}
+    assert names == {*inference.WEIGHTS, *inference.GIVEN_WEIGHTS}
 
 
 @pytest.mark.parametrize(

@@ -149,6 +149,12 @@ class TestSampled:
         beyond = containment_in_table(of([1, 2_000_000] * 2), seen, 0.02)
         assert beyond == pytest.approx(0.5, abs=0.01)
 
+    def test_counters_of_the_first_rows(self) -> None:
+        seen = of(range(1, 1_001))
+        assert containment_in_table(of([1, 1_500, 1_990] * 2), seen, 0.5) == 1
+        beyond = containment_in_table(of([1, 4_000] * 2), seen, 0.5)
+        assert beyond == pytest.approx(0.5, abs=0.01)
+
     def test_too_few_to_tell(self) -> None:
         seen = of(f"key {i}" for i in range(100))
         assert containment_in_table(of(["key 1", "key 2"]), seen, 0.01) is None

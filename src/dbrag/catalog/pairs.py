@@ -10,6 +10,9 @@ from dbrag.catalog.candidates import ColumnAt
 from dbrag.catalog.names import ROLES, same, telling
 from dbrag.catalog.sketches import containment_in_table, has_telling_values
 
+LEAST_CONTAINED = 0.5
+"""Less of the values than this in the key, and it is no join."""
+
 _ABBREVIATED = 0.7
 _CONTAINED = 0.9
 _SMALL = 4
@@ -33,9 +36,11 @@ class Pair:
         return self.features["matched"] + 0.3 * self.features["table_in"]
 
 
-def compare(column: ColumnAt, key: ColumnAt) -> Pair:
-    """All that one pair shows by itself; every feature is 0..1."""
+def compare(column: ColumnAt, key: ColumnAt) -> Pair | None:
+    """All that one pair shows by itself, every feature 0..1; None if too little is contained."""
     contained = containment_in_table(column.column, key.column, key.table.share)
+    if contained is not None and contained < LEAST_CONTAINED:
+        return None
     c = 0.5 if contained is None else contained
     own_table = column.table.ref == key.table.ref
     names = _names(column, key)
@@ -54,6 +59,7 @@ def compare(column: ColumnAt, key: ColumnAt) -> Pair:
             "partly": float(c < _CONTAINED),
             "unknown": float(contained is None),
             "scattered": float(telling_numbers) * many * c,
+            "named_values": float(has_telling_values(column.column)) * many * c * names["full"],
             "text": text,
             "cover": cover,
             "to_primary": float(key.is_primary),
