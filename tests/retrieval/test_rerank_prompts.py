@@ -73,6 +73,17 @@ def test_a_wide_table_shows_the_columns_most_like_the_question() -> None:
     assert "77.5" in text
 
 
+def test_other_names_and_descriptions_count() -> None:
+    columns = [Column(f"x{i}") for i in range(100)]
+    columns[77] = Column("x77", synonyms=("gust",), comment="in knots")
+    table = Table(TableRef("lab", None, "t1"), tuple(columns), synonyms=("readings",))
+    order = column_order(Shown(table), "How strong was the gust?")
+    assert order[0] == 77
+    text = table_text(0, Shown(table), order, DETAILS[0], 1)
+    assert "x77 (also called gust; in knots)" in text
+    assert "about: also called readings" in text
+
+
 def test_a_mentioned_value_brings_its_column() -> None:
     wide = Shown(WIDE.table, matches=(ValueMatch("x1777", "Lisbon"),))
     assert column_order(wide, "who lives in Lisbon?")[0] == 1_778

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dbrag.catalog.notes import description_of
+from dbrag.catalog.notes import description_of, spoken_names
 from dbrag.errors import PromptTooLong
 from dbrag.index.words import plain_words, split_identifier, stemmed
 from dbrag.models.base import Prompt
@@ -182,7 +182,7 @@ def column_order(shown: Shown, question: str) -> list[int]:
     if len(columns) <= DETAILS[-1].columns:
         return list(range(len(columns)))
     names = [column.name for column in columns]
-    words = [split_identifier(name).split() for name in names]
+    words = [split_identifier(" ".join(spoken_names(column))).split() for column in columns]
     likeness = _likeness({word for own in words for word in own}, question)
     mentioned = {match.column for match in shown.matches}
     keys = {*shown.table.primary_key, *shown.join_columns}
