@@ -13,7 +13,7 @@ from dbrag.catalog.catalog import Catalog
 from dbrag.catalog.joins import JoinEdge, JoinGraph
 from dbrag.errors import IndexUnusable
 from dbrag.index import lazy
-from dbrag.index.catalogs import read_catalog, write_catalog
+from dbrag.index.catalogs import CatalogFile, read_catalog, write_catalog
 from dbrag.index.layout import Layout, table_id
 from dbrag.index.lazy import StoredCatalog, TablesById
 from dbrag.index.lazy_joins import LazyJoins
@@ -131,13 +131,13 @@ def test_only_the_latest_tables_are_kept(
     stored: StoredCatalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read: list[int] = []
-    inner = lazy.CatalogFile.table
+    inner = CatalogFile.table
 
     def table(self: Any, i: int) -> Table:
         read.append(i)
         return inner(self, i)
 
-    monkeypatch.setattr(lazy.CatalogFile, "table", table)
+    monkeypatch.setattr(CatalogFile, "table", table)
     assert stored.tables[3] is stored.tables[3]
     assert read == [3]
     few = lazy._Latest[int, int](3)
