@@ -3,9 +3,12 @@
 Columns are compared exactly where there are few. Many are first compared in 64
 dimensions: the vectors' projections on their own principal axes (the eigenvectors of
 their second moments, Eckart and Young 1936), which keep most of every inner product;
-then the best ones exactly. A table none of whose columns is among those keeps the
-approximate score, which is too low for a question's own table only if all its columns
-fall out of the best ten thousand or one in a hundred.
+then the best ones exactly: one in a hundred, at least 4,000. A table none of whose columns
+is among those keeps the approximate score.
+
+What it costs, forced upon the 3,571 column texts of the Spider pack and 600 of its
+training questions: R@5 91.4 exactly; 91.6 with the best 45 exact, 91.4 with the best
+200, when the five tables were the same for 97% of the questions (89% with 45).
 """
 
 from __future__ import annotations
