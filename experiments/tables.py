@@ -1,4 +1,7 @@
-"""Tables of finished runs: ``summary RUN…``, ``compare A B``, ``publish RUN TARGET``."""
+"""Tables of finished runs: ``summary``, ``paper``, ``compare``; ``publish`` keeps one.
+
+Each takes the folder or the file of a run, see ``--help``.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from pathlib import Path
 from dbrag.errors import DbragError
 from dbrag.evaluation.compare import compare
 from dbrag.evaluation.records import read_summary, write_slim
-from dbrag.evaluation.report import comparison_table, summary_table
+from dbrag.evaluation.report import comparison_table, paper_table, summary_table
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -18,6 +21,8 @@ def main(arguments: list[str] | None = None) -> int:
     commands = parser.add_subparsers(dest="command", required=True)
     summary = commands.add_parser("summary", help="summaries side by side")
     summary.add_argument("runs", nargs="+", type=Path)
+    paper = commands.add_parser("paper", help="the paper's metrics and groups")
+    paper.add_argument("runs", nargs="+", type=Path)
     paired = commands.add_parser("compare", help="two runs, paired by question")
     paired.add_argument("a", type=Path)
     paired.add_argument("b", type=Path)
@@ -29,6 +34,8 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         if given.command == "summary":
             print(summary_table({run.stem: read_summary(run) for run in given.runs}), end="")
+        elif given.command == "paper":
+            print(paper_table({run.stem: read_summary(run) for run in given.runs}), end="")
         elif given.command == "compare":
             _compare(given.a, given.b, given.questions)
         else:

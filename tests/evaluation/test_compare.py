@@ -8,7 +8,8 @@ import pytest
 
 from dbrag.errors import UsageError
 from dbrag.evaluation.compare import compare, compare_records
-from dbrag.evaluation.report import comparison_table, metric_keys, summary_table
+from dbrag.evaluation.metrics import OVERLAPS, overlap_key
+from dbrag.evaluation.report import comparison_table, metric_keys, paper_table, summary_table
 from dbrag.evaluation.summary import quantile, summarise
 
 
@@ -92,7 +93,9 @@ def test_summary_and_its_table() -> None:
     assert (summary["EX"], summary["RowF1"]) == (0.75, 0.375)
     assert summary["by_tables"]["1"] == {"n": 4, "EX": 0.75, "RowF1": 0.375}
     assert summary["seconds"] == {"median": 4.5, "p95": 8.0, "total": 36.0}
-    assert summary["tokens"] == {"median": 13.5, "prompt": 10, "cached": 0, "completion": 3.5}
+    assert summary["tokens"] == {"median": 13.5, "prompt": 10, "cached": 0, "completion": 3.5} | {
+        "cache_hits": 0
+    }
     assert summary["versions"]["model"] == "test:parrot"
     low, high = summary["interval"]["EX"]["questions"]
     assert low < 0.75 < high
@@ -101,6 +104,59 @@ def test_summary_and_its_table() -> None:
         "| run | n | failed | EX | RowF1 | EX, 1 table | EX, 2 tables | s median | s p95 | tokens |"
     )
     assert table.split("\n")[2] == "| a\\|b | 8 | 1 | 75.0 | 37.5 | 75.0 | 75.0 | 4.5 | 8 | 14 |"
+
+
+def scored(where: bool | None, n_tables: int, **scores: float) -> dict[str, Any]:
+    keys = [overlap_key(kind, part) for kind in OVERLAPS for part in ("P", "R", "F1")]
+    return {
+        "id": "q",
+        "db_id": "d",
+        "n_tables": n_tables,
+        "where": where,
+        "scores": {**dict.fromkeys(("TableEM", *keys), 0.0), **scores},
+        "seconds": 1.0,
+        "tokens": {"cache_hits": 2},
+        "error": None,
+    }
+
+
+def test_the_papers_figures_by_hand() -> None:
+    records = [
+        scored(True, 1, TableEM=1.0, RowP=1.0, RowR=0.5, RowF1=2 / 3),
+        scored(True, 2, RowP=0.5, RowR=0.0, CellP=1.0, CellR=1.0, CellF1=1.0),
+        scored(False, 1, RowP=0.0, RowR=0.0),
+        scored(None, 2),
+    ]
+    metrics = list(records[0]["scores"])
+    summary = summarise(records, metrics, {"task": "answers"})
+    # Means of precision and recall first, F1 of these: 2 · 0.375 · 0.125 / 0.5.
+    assert summary["macro"]["Row"] == {"precision": 0.375, "recall": 0.125, "f1": 0.1875}
+    assert summary["RowF1"] == pytest.approx(1 / 6, abs=1e-6)
+    assert summary["macro"]["Cell"] == {"precision": 0.25, "recall": 0.25, "f1": 0.25}
+    assert list(summary["by_where"]) == ["with", "without"]
+    filtered = summary["by_where"]["with"]
+    assert (filtered["n"], filtered["TableEM"]) == (2, 0.5)
+    assert filtered["macro"]["Row"] == {"precision": 0.75, "recall": 0.25, "f1": 0.375}
+    assert summary["by_tables"]["2"]["macro"]["Row"]["precision"] == 0.25
+    assert summary["tokens"]["cache_hits"] == 8
+    lines = paper_table({"run": summary}).split("\n")
+    assert lines[0].startswith(
+        "| run | questions | n | Table EM | values | row P | row R | row F1 |"
+    )
+    assert [line.split(" | ")[1] for line in lines[2:-1]] == [
+        "all",
+        "1 table",
+        "2 tables",
+        "with WHERE",
+        "without WHERE",
+    ]
+    assert lines[2].startswith("| run | all | 4 | 25.0 | – | 37.5 | 12.5 | 18.8 |")
+    assert "RowP" not in summary_table({"run": summary})
+    assert "macro" not in summarise(records, ["TableEM"], {})
+    plain = [{k: v for k, v in r.items() if k != "where"} for r in records]
+    assert summarise(plain, ["TableEM"], {})["by_where"] == {}
+    with pytest.raises(UsageError, match="'q' was scored without EX"):
+        summarise(records, ["EX"], {})
 
 
 def test_quantile_is_the_nearest_rank() -> None:

@@ -221,3 +221,19 @@ FIRST_SAMPLE = ["q-0", "q-7", "q-29", "q-30"]
 def test_sample_wants_a_positive_limit() -> None:
     with pytest.raises(UsageError, match="--limit must be at least 1, not 0"):
         sample(numbered([3]), 0)
+
+
+@pytest.mark.parametrize(
+    ("sql", "expected"),
+    [
+        (None, None),
+        ("SELECT a FROM t", False),
+        ("SELECT a FROM t where b = 1", True),
+        ("SELECT a FROM t JOIN (SELECT b FROM u\nWHERE c) ON 1", True),
+        ("SELECT 'where it''s where' AS \"where\", `where` FROM t", False),
+        ("SELECT a FROM t -- where\n/* where\nwhere */", False),
+        ("SELECT a FROM t HAVING wherever = 1", False),
+    ],
+)
+def test_whether_the_gold_sql_filters(sql: str | None, expected: bool | None) -> None:
+    assert Question("q-0", "d", "?", (), sql=sql).has_where is expected

@@ -18,6 +18,7 @@ import hashlib
 import io
 import json
 import random
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -37,6 +38,9 @@ if TYPE_CHECKING:
 _FORMATS = (
     "a JSON list of {db_id, question, query[, tables, answer]}, or a CSV question,tables[,sql]"
 )
+
+_QUOTED = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|`[^`]*`|--[^\n]*|/\*.*?\*/", re.DOTALL)
+_WHERE = re.compile(r"\bwhere\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +67,16 @@ class Question:
     sql: str | None = None
     answer: GoldAnswer | None = None
     ordered: bool = False
+
+    @property
+    def has_where(self) -> bool | None:
+        """Whether the gold SQL says WHERE outside of quotes and remarks; None without SQL.
+
+        Source: the paper groups its figures by this word.
+        """
+        if self.sql is None:
+            return None
+        return bool(_WHERE.search(_QUOTED.sub(" ", self.sql)))
 
 
 def load_questions(

@@ -283,6 +283,7 @@ def _record(question: Question, score: Callable[[Question], dict[str, Any]]) -> 
         "id": question.id,
         "db_id": question.db_id,
         "n_tables": len(question.tables),
+        "where": question.has_where,
         "gold": {"tables": [str(table) for table in question.tables]},
         "prediction": None,
         "scores": {},

@@ -143,19 +143,81 @@ def table_exact_match(predicted: ResultTable, gold: ResultTable, names: bool = T
     return _as_text(predicted, names) == _as_text(gold, names)
 
 
-def row_f1(predicted: Rows, gold: Rows) -> float:
-    """The paper's Row EM as F1: ``2·|P ∩ G| / (|P| + |G|)`` over bags of written-out rows.
+@dataclass(frozen=True, slots=True)
+class Overlap:
+    """How much of two bags is the same: ``precision`` of the predicted, ``recall`` of the gold."""
 
-    Rows in any order; values inside a row in the given order, lower case. Equal to the
-    harmonic mean of precision ``|P ∩ G| / |P|`` and recall ``|P ∩ G| / |G|``. Two tables
-    without rows score 1, one without rows 0.
+    precision: float
+    recall: float
+
+    @property
+    def f1(self) -> float:
+        """The harmonic mean, ``2·|P ∩ G| / (|P| + |G|)``; 0 where nothing is common."""
+        return harmonic(self.precision, self.recall)
+
+
+def harmonic(precision: float, recall: float) -> float:
+    """``2·p·r / (p + r)``; 0 where both are."""
+    total = precision + recall
+    return 2 * precision * recall / total if total else 0.0
+
+
+def overlap(predicted: Sequence[Hashable], gold: Sequence[Hashable]) -> Overlap:
+    """``|P ∩ G| / |P|`` and ``|P ∩ G| / |G|`` over bags, so duplicates count.
+
+    Two empty bags are the same (1 and 1); an empty one and another have nothing in common.
+    """
+    if not predicted and not gold:
+        return Overlap(1.0, 1.0)
+    common = (Counter(predicted) & Counter(gold)).total()
+    if not common:
+        return Overlap(0.0, 0.0)
+    return Overlap(common / len(predicted), common / len(gold))
+
+
+def row_overlap(predicted: ResultTable, gold: ResultTable) -> Overlap:
+    """The paper's Row EM: rows in any order, their values in the given order.
+
+    Values are compared as written, in lower case and without blanks around them, here and
+    for columns and cells. Column names never count. A cell is one value, whatever it holds:
+    the authors' code splits cells at ``|``.
 
     Source: the paper, section 4.2, and Pal et al. 2023 (MultiTabQA).
     """
-    if not predicted and not gold:
-        return 1.0
-    left, right = Counter(map(_row_text, predicted)), Counter(map(_row_text, gold))
-    return 2 * (left & right).total() / (len(predicted) + len(gold))
+    return overlap(_cells(predicted), _cells(gold))
+
+
+def column_overlap(predicted: ResultTable, gold: ResultTable, names: bool = True) -> Overlap:
+    """The paper's Column EM: columns in any order, their values in the given order.
+
+    Two tables without rows have the same columns if their names are the same or do not count.
+
+    Args:
+        names: the name is the first value of its column.
+    """
+    return overlap(_as_columns(predicted, names), _as_columns(gold, names))
+
+
+def cell_overlap(predicted: ResultTable, gold: ResultTable) -> Overlap:
+    """The paper's Cell EM: cells in any order; column names never count."""
+    left, right = ([cell for row in _cells(table) for cell in row] for table in (predicted, gold))
+    return overlap(left, right)
+
+
+def _cells(table: ResultTable) -> list[tuple[str, ...]]:
+    """Rows of cells as text ``[n_rows][n_columns]``."""
+    return [tuple(_cell_text(value) for value in row) for row in table.rows]
+
+
+def _as_columns(table: ResultTable, names: bool) -> list[tuple[str, ...]]:
+    rows = _cells(table)
+    if names:
+        rows = [tuple(name.strip().lower() for name in table.columns), *rows]
+    return list(zip(*rows, strict=True))
+
+
+def _cell_text(value: Any) -> str:
+    return str(json_value(value)).strip().lower()
 
 
 def _as_text(table: ResultTable, names: bool) -> str:
@@ -188,6 +250,39 @@ TABLE_EM = AnswerMetric("TableEM", lambda p, g, ordered: float(table_exact_match
 TABLE_EM_VALUES = AnswerMetric(
     "TableEM-values", lambda p, g, ordered: float(table_exact_match(p, g, names=False))
 )
-ROW_F1 = AnswerMetric("RowF1", lambda p, g, ordered: row_f1(p.rows, g.rows))
 
-ANSWER_METRICS: tuple[AnswerMetric, ...] = (EX, TABLE_EM, TABLE_EM_VALUES, ROW_F1)
+
+def _column_values(predicted: ResultTable, gold: ResultTable) -> Overlap:
+    return column_overlap(predicted, gold, names=False)
+
+
+OVERLAPS: dict[str, Callable[[ResultTable, ResultTable], Overlap]] = {
+    "Row": row_overlap,
+    "Column": column_overlap,
+    "Column-values": _column_values,
+    "Cell": cell_overlap,
+}
+"""What precision, recall and F1 are told of; "-values" leaves the column names aside."""
+
+
+def overlap_key(kind: str, part: str) -> str:
+    """The key of a metric: ``RowP``, ``ColumnF1-values``; ``part`` is "P", "R" or "F1"."""
+    name, dash, rest = kind.partition("-")
+    return f"{name}{part}{dash}{rest}"
+
+
+def _overlap_metrics() -> tuple[AnswerMetric, ...]:
+    parts: dict[str, Callable[[Overlap], float]] = {
+        "P": lambda found: found.precision,
+        "R": lambda found: found.recall,
+        "F1": lambda found: found.f1,
+    }
+
+    def metric(kind: str, part: str) -> AnswerMetric:
+        formula, take = OVERLAPS[kind], parts[part]
+        return AnswerMetric(overlap_key(kind, part), lambda p, g, ordered: take(formula(p, g)))
+
+    return tuple(metric(kind, part) for kind in OVERLAPS for part in parts)
+
+
+ANSWER_METRICS: tuple[AnswerMetric, ...] = (EX, TABLE_EM, TABLE_EM_VALUES, *_overlap_metrics())

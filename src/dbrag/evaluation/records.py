@@ -17,7 +17,8 @@ from typing import IO, Any, Self
 from dbrag.errors import UsageError
 
 CONFIG, RECORDS, SUMMARY = "config.json", "records.jsonl", "summary.json"
-_SLIM = ("id", "db_id", "n_tables", "scores", "orders", "rerank", "seconds", "stages", "tokens")
+_COSTS = ("seconds", "stages", "tokens")
+_SLIM = ("id", "db_id", "n_tables", "where", "scores", "orders", "rerank", *_COSTS)
 
 Record = Mapping[str, Any]
 

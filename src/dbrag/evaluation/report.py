@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dbrag.evaluation.compare import Comparison
+from dbrag.evaluation.metrics import OVERLAPS, overlap_key
 from dbrag.evaluation.significance import Interval
 
 
@@ -20,8 +21,12 @@ def summary_table(
     """Runs side by side, one a row, by the name given to each.
 
     Metrics in percent; by number of gold tables for the first metric.
+
+    Args:
+        metrics: keys to show; default: all but those that :func:`paper_table` shows.
     """
-    keys = list(metrics or dict.fromkeys(k for s in summaries.values() for k in metric_keys(s)))
+    every = dict.fromkeys(key for s in summaries.values() for key in metric_keys(s))
+    keys = list(metrics or (key for key in every if key not in _DETAILS))
     sizes = sorted({size for s in summaries.values() for size in s["by_tables"]}, key=int)
     lead = keys[0] if keys else None
     split = [f"{lead}, {size} table{'s' if size != '1' else ''}" for size in sizes] if lead else []
@@ -40,6 +45,43 @@ def summary_table(
         for name, s in summaries.items()
     ]
     return markdown(header, rows)
+
+
+def paper_table(summaries: Mapping[str, Mapping[str, Any]]) -> str:
+    """The paper's metrics, in percent: for all questions and each of its groups a row.
+
+    Precision, recall and F1 are macro figures (``summary.json``: ``macro``); "values" leaves
+    the column names aside, which rows and cells never count.
+    """
+    header = ["run", "questions", "n", "Table EM", "values"]
+    header += [f"{_TOLD[kind]} {part}" for kind in OVERLAPS for part in ("P", "R", "F1")]
+    rows = [
+        [name, told, str(group["n"]), *_paper_figures(group)]
+        for name, summary in summaries.items()
+        for told, group in _groups(summary)
+    ]
+    return markdown(header, rows)
+
+
+_TOLD = {"Row": "row", "Column": "column", "Column-values": "column values", "Cell": "cell"}
+_DETAILS = frozenset(overlap_key(kind, part) for kind in OVERLAPS for part in ("P", "R", "F1")) - {
+    "RowF1"
+}
+
+
+def _groups(summary: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
+    by_tables = summary["by_tables"]
+    found = [("all", summary)]
+    found += [(f"{n} table{'s' * (n != '1')}", by_tables[n]) for n in sorted(by_tables, key=int)]
+    return found + [(f"{w} WHERE", group) for w, group in summary.get("by_where", {}).items()]
+
+
+def _paper_figures(group: Mapping[str, Any]) -> list[str]:
+    macro = group.get("macro", {})
+    figures = [group.get("TableEM"), group.get("TableEM-values")]
+    for kind in OVERLAPS:
+        figures += [macro.get(kind, {}).get(part) for part in ("precision", "recall", "f1")]
+    return [_percent(figure) for figure in figures]
 
 
 def comparison_table(comparisons: Sequence[Comparison], a: str = "a", b: str = "b") -> str:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 import platform
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import metadata
 from statistics import fmean, median
 from typing import Any
 
 from dbrag import __version__
+from dbrag.errors import UsageError
+from dbrag.evaluation.metrics import OVERLAPS, harmonic, overlap_key
 from dbrag.evaluation.significance import bootstrap, paired_bootstrap
 from dbrag.types import SCHEMA_VERSION
 
@@ -36,17 +38,21 @@ def summarise(
     """The summary of a finished run.
 
     Metric values are means from 0 to 1 over all records; a record without a score (it
-    failed) counts 0. ``interval`` holds 95% bootstrap intervals over databases (null with
-    a single one) and over questions. ``seconds`` are wall time per question.
+    failed) counts 0. ``macro`` holds the paper's precision, recall and F1 (see ``_macro``);
+    ``by_tables`` and ``by_where`` the same figures by number of gold tables and by whether
+    the gold SQL filters rows ("with", "without"; where it is known). ``interval`` holds 95%
+    bootstrap intervals over databases (null with a single one) and over questions.
+    ``seconds`` are wall time per question.
 
     Args:
         records: one per question.
         metrics: the keys to report.
         identity: names and hashes of the models in use, added to ``versions``.
+
+    Raises:
+        UsageError: a question that did not fail lacks a metric.
     """
-    groups: dict[int, list[Mapping[str, Any]]] = {}
-    for record in records:
-        groups.setdefault(int(record["n_tables"]), []).append(record)
+    _check_complete(records, metrics)
     codes = Counter(str(r["error"]["code"]) for r in records if r.get("error"))
     return {
         "schema": SCHEMA_VERSION,
@@ -56,10 +62,9 @@ def summarise(
         "failed": codes.total(),
         "errors": dict(sorted(codes.items())),
         **_means(records, metrics),
-        "by_tables": {
-            str(n): {"n": len(members), **_means(members, metrics)}
-            for n, members in sorted(groups.items())
-        },
+        **_macro(records, metrics),
+        "by_tables": _grouped(records, metrics, lambda record: int(record["n_tables"])),
+        "by_where": _grouped(records, metrics, _where),
         "interval": {key: _interval(records, key) for key in metrics},
         "seconds": _quantiles([float(r["seconds"]) for r in records]),
         "stages": _stages(records),
@@ -99,6 +104,57 @@ def quantile(values: Sequence[float], q: float) -> float:
 def score(record: Mapping[str, Any], key: str) -> float:
     """A record's score; a failed question has none and counts 0."""
     return float(record["scores"].get(key, 0.0))
+
+
+def _check_complete(records: Sequence[Mapping[str, Any]], metrics: Sequence[str]) -> None:
+    """Refuse records of a version that did not know a metric: they would count as wrong."""
+    for record in records:
+        missing = [key for key in metrics if key not in record["scores"]]
+        if record["scores"] and missing:
+            raise UsageError(
+                f"question {record['id']!r} was scored without {missing[0]} (an older version?)",
+                "run it anew, into another folder: --out DIR",
+            )
+
+
+def _where(record: Mapping[str, Any]) -> str | None:
+    known = record.get("where")
+    return None if known is None else "with" if known else "without"
+
+
+def _grouped(
+    records: Sequence[Mapping[str, Any]],
+    metrics: Sequence[str],
+    group_of: Callable[[Mapping[str, Any]], int | str | None],
+) -> dict[str, Any]:
+    groups: dict[Any, list[Mapping[str, Any]]] = {}
+    for record in records:
+        group = group_of(record)
+        if group is not None:
+            groups.setdefault(group, []).append(record)
+    return {
+        str(name): {"n": len(members), **_means(members, metrics), **_macro(members, metrics)}
+        for name, members in sorted(groups.items())
+    }
+
+
+def _macro(records: Sequence[Mapping[str, Any]], metrics: Sequence[str]) -> dict[str, Any]:
+    """The paper's macro figures of rows, columns and cells; nothing for other metrics.
+
+    ``precision`` and ``recall`` are means over the questions, ``f1`` is the harmonic mean
+    of the two, as in the authors' code: ``RowF1`` beside it is the mean of each question's.
+    """
+    found = {}
+    for kind in OVERLAPS:
+        keys = [overlap_key(kind, part) for part in ("P", "R")]
+        if all(key in metrics for key in keys):
+            precision, recall = (fmean(score(r, key) for r in records) for key in keys)
+            found[kind] = {
+                "precision": round(precision, 6),
+                "recall": round(recall, 6),
+                "f1": round(harmonic(precision, recall), 6),
+            }
+    return {"macro": found} if found else {}
 
 
 def _means(records: Sequence[Mapping[str, Any]], metrics: Sequence[str]) -> dict[str, float]:
@@ -169,10 +225,14 @@ def _quantiles(seconds: Sequence[float]) -> dict[str, float]:
 
 
 def _tokens(records: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-    """Medians per question; ``median`` is of prompt and completion together."""
+    """Medians per question; ``median`` is of prompt and completion together.
+
+    ``cache_hits`` is the sum: replies that were remembered, and cost neither tokens nor time.
+    """
     tokens = [r["tokens"] for r in records]
     kinds = ("prompt", "cached", "completion")
     return {
         "median": median(t.get("prompt", 0) + t.get("completion", 0) for t in tokens),
         **{kind: median(t.get(kind, 0) for t in tokens) for kind in kinds},
+        "cache_hits": sum(t.get("cache_hits", 0) for t in tokens),
     }
