@@ -21,9 +21,6 @@
                            and bm25/: one, or one per group of columns of a wide table
         column_ids.npy     int32 [n_columns]: row of columns.npy, tables one after another
         column_starts.npy  int64 [n_tables + 1]: where a table's columns start in column_ids
-        sketches/          one .npz per source: hashes of the values of its columns
-        joins/             one JSON file per source: what is inferred from them
-        joins.jsonl        the joins in force: declared, inferred and corrected
         sketches/, joins/  per source: hashes of each column's values, joins inferred from them
         joins.jsonl        all joins, a line per source; the first says where each is
         notes.json         the user's notes that the texts were made with, if any
