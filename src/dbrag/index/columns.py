@@ -91,18 +91,19 @@ def write_projections(generation: Generation) -> None:
     """Write what :class:`ColumnVectors` needs beside the vectors, if they are many."""
     import numpy as np
 
-    vectors = np.load(generation.matrix("columns"), mmap_mode="r")
-    if len(vectors) <= EXACT:
+    path = generation.matrix("columns")
+    n = len(checked_matrix(path))
+    if n <= EXACT:
         return
-    step = max(1, len(vectors) // _SAMPLE)
-    sample = np.asarray(vectors[::step], np.float32)
+    sample = np.asarray(checked_matrix(path)[:: max(1, n // _SAMPLE)], np.float32)
     # Ascending eigenvalues; the last axes are the principal ones.
     _, axes = np.linalg.eigh(sample.T @ sample)
     chosen = np.ascontiguousarray(axes[:, ::-1][:, :AXES].T, np.float32)
     np.save(generation.column_axes, chosen)
     with generation.column_low.open("wb") as file:
-        header = {"descr": "<f4", "fortran_order": False, "shape": (len(vectors), len(chosen))}
+        header = {"descr": "<f4", "fortran_order": False, "shape": (n, len(chosen))}
         np.lib.format.write_array_header_1_0(file, header)
-        for start in range(0, len(vectors), _CHUNK):
-            part = np.asarray(vectors[start : start + _CHUNK], np.float32)
+        for start in range(0, n, _CHUNK):
+            # Mapped anew for each part: what was read of the file then leaves the memory.
+            part = np.asarray(checked_matrix(path)[start : start + _CHUNK], np.float32)
             file.write(np.ascontiguousarray(part @ chosen.T, np.float32).tobytes())
