@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any, Self
@@ -10,7 +11,7 @@ import pytest
 
 from dbrag.errors import UsageError
 from dbrag.evaluation import run_eval
-from dbrag.evaluation.config import asks_model
+from dbrag.evaluation.config import asks_model, behaviour, for_run
 from dbrag.evaluation.records import read_records
 from dbrag.settings import Settings
 
@@ -96,6 +97,26 @@ def test_retrieval(opened: list[Any], questions: Path, tmp_path: Path) -> None:
     assert summary["versions"]["encoder"] == {"name": "test:encoder", "sha256": "00ff"}
     on_disk = json.loads((out / "summary.json").read_text())
     assert on_disk == {k: v for k, v in summary.items() if k != "out"}
+
+
+@pytest.mark.parametrize(
+    ("base_url", "said"), [("https://example.org/v1", "on"), ("http://127.0.0.1:9/v1", "off")]
+)
+def test_the_configuration_says_whether_replies_are_remembered(
+    base_url: str, said: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+    monkeypatch.setenv("OPENAI_BASE_URL", base_url)
+    remote = Settings(model="openai:x", cache=str(tmp_path), learned="mine.sql")
+    held = for_run(remote, "answers", "dbrag")
+    assert (held.reply_cache, held.learned) == (said, "off")
+    assert behaviour(held, "answers", "dbrag")["settings"]["reply_cache"] == said
+    assert for_run(remote, "retrieval", "hybrid").reply_cache == "auto"  # no model is asked
+    assert "reply_cache" not in behaviour(remote, "retrieval", "hybrid")["settings"]
+    assert for_run(Settings(), "answers", "dbrag").reply_cache == "off"
+    assert for_run(Settings(reply_cache="on"), "answers", "dbrag").reply_cache == "on"
+    given = for_run(replace(remote, reply_cache="on"), "answers", "dbrag", Parrot("SELECT 1"))
+    assert given.reply_cache == "off"
 
 
 def test_a_reranking_run_is_another_one_with_another_model(

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import time
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dbrag.errors import UsageError
 from dbrag.evaluation.methods import MODEL_METHODS
-from dbrag.models.load import is_remote
+from dbrag.models.load import is_remote, load_chat_model
 
 if TYPE_CHECKING:
     from dbrag.database import Database
+    from dbrag.models.base import ChatModel
     from dbrag.settings import Settings
 
 # Where things lie and how much is printed; what is left decides what comes out.
@@ -64,6 +65,27 @@ def asks_model(settings: Settings, method: str) -> bool:
         return True
     auto = settings.rerank == "auto" and is_remote(settings.model)
     return method == "dbrag" and (settings.rerank == "on" or auto)
+
+
+def for_run(
+    settings: Settings, task: str, method: str, chat_model: ChatModel | None = None
+) -> Settings:
+    """The settings as they hold for the run: nothing learned, and no "auto" for replies.
+
+    Args:
+        chat_model: an object to use instead of loading ``settings.model``; it remembers
+            nothing.
+
+    Raises:
+        ModelError: the remote model that the run will ask cannot be used.
+    """
+    settings = replace(settings, learned="off")
+    if chat_model is not None:
+        return replace(settings, model=chat_model.name, reply_cache="off")
+    if settings.reply_cache != "auto" or not (task == "answers" or asks_model(settings, method)):
+        return settings
+    remote = is_remote(settings.model) and load_chat_model(settings.model, settings).remote
+    return replace(settings, reply_cache="on" if remote else "off")
 
 
 def behaviour(settings: Settings, task: str, method: str) -> dict[str, Any]:

@@ -197,9 +197,9 @@ def run_eval(
     digest = datasets.file_hash(file)
     if not path.exists():
         raise UsageError(f"no folder or database {str(data)!r}", "check --data")
-    model = chat_model.name if chat_model else settings.model
     votes = settings.votes if votes is None else votes
-    settings = replace(settings, sources=(str(path),), votes=votes, model=model, learned="off")
+    settings = replace(settings, sources=(str(path),), votes=votes)
+    settings = settled.for_run(settings, task, method, chat_model)
     with Database(settings, chat_model=chat_model, embedder=embedder) as db:
         db.index(progress=progress)
         tools = _tools(db)
