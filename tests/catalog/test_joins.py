@@ -153,6 +153,11 @@ def test_a_path_prefers_certain_edges() -> None:
     assert JoinGraph([doubtful, certain]).path([ref("a"), ref("b")]) == (certain,)
 
 
+def test_what_is_inferred_is_never_certain() -> None:
+    assert JoinEdge(ref("a"), ("x",), ref("b"), ("y",), False, 0.999).percent == "99%"
+    assert JoinEdge(ref("a"), ("x",), ref("b"), ("y",)).percent == "100%"
+
+
 def test_an_edge_as_text() -> None:
     edge = JoinEdge(ref("a"), ("x", "y"), ref("b"), ("u", "v"))
     assert str(edge) == f"{ref('a')}.x = {ref('b')}.u and {ref('a')}.y = {ref('b')}.v"

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from dbrag.catalog.sketches import TableSketch
     from dbrag.types import TableRef
 
-VERSION = 1
+VERSION = 2
 """Raised when the same sketches would give other edges."""
 
 THRESHOLD = 0.2
@@ -184,7 +184,7 @@ def _edge(confidence: float, pair: Pair) -> JoinEdge:
         right=pair.key.table.ref,
         right_columns=(pair.key.column.name,),
         declared=False,
-        confidence=round(confidence, 3),
+        confidence=min(round(confidence, 3), 0.999),
         evidence=evidence(pair),
     )
 

@@ -33,6 +33,11 @@ class JoinEdge:
     confidence: float = 1.0
     evidence: str = ""
 
+    @property
+    def percent(self) -> str:
+        """The confidence for people: ``64%``, never 100% of what is inferred."""
+        return f"{self.confidence if self.declared else min(self.confidence, 0.99):.0%}"
+
     def __str__(self) -> str:
         """``shop.orders.customer_id = shop.customers.id``."""
         pairs = zip(self.left_columns, self.right_columns, strict=True)

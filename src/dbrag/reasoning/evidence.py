@@ -140,7 +140,7 @@ def inferred_joins(program: Program, joins: JoinGraph) -> Iterable[AnswerWarning
         if all(frozenset((a.casefold(), b.casefold())) in equated for a, b in pairs):
             yield AnswerWarning(
                 "inferred_join",
-                f"joined by {edge}: not declared, inferred with {edge.confidence:.0%} "
+                f"joined by {edge}: not declared, inferred with {edge.percent} "
                 f"confidence ({edge.evidence})",
             )
 

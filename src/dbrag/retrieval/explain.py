@@ -94,7 +94,7 @@ def _likeliest_neighbour(index: Index, i: int, scores: NDArray[np.float32]) -> s
     best = index.catalog.refs[max(near, key=lambda j: (float(scores[j]), -j))]
     edge = index.joins.between(here, best)[0]
     columns = edge.left_columns if edge.left == here else edge.right_columns
-    sure = "" if edge.declared else f" (inferred, {edge.confidence:.0%} sure)"
+    sure = "" if edge.declared else f" (inferred, {edge.percent} sure)"
     return f"joined with {best.name} by {', '.join(columns)}{sure}"
 
 

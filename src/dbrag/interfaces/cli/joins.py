@@ -81,7 +81,7 @@ def joins_lines(edges: Sequence[JoinEdge], warnings: Iterable[AnswerWarning]) ->
         rows = [
             (
                 str(edge),
-                "" if edge.declared else f"{edge.confidence:.0%}",
+                "" if edge.declared else edge.percent,
                 edge.evidence or "declared",
             )
             for edge in edges
