@@ -32,8 +32,10 @@ class Adjacency:
         self._from = edges[:, 0]
         self._to = np.ascontiguousarray(edges[:, 1])
         self.n_tables = n_tables
-        self._degree = np.bincount(self._from, minlength=n_tables)
-        self._joined = np.flatnonzero(self._degree)
+        degree = np.bincount(self._from, minlength=n_tables)
+        self._alone = (degree == 0).astype(np.float64)
+        self._part = 1 / np.maximum(degree, 1)
+        self._joined = np.flatnonzero(degree)
         self._starts = np.searchsorted(self._from, self._joined)
 
     @cached_property
@@ -70,11 +72,12 @@ class Adjacency:
         """One step of a random walk from ``shares [n_tables]``; it stays where no edge leaves."""
         import numpy as np
 
-        kept = np.where(self._degree == 0, shares, 0.0)
-        if not len(self._joined):
-            return kept
-        sent = shares / np.maximum(self._degree, 1)
-        return kept + np.bincount(self._to, weights=sent[self._from], minlength=self.n_tables)
+        kept: NDArray[np.float64] = shares * self._alone
+        if len(self._joined):
+            # Edges go both ways: what a table is sent is what its neighbours share out.
+            sent = (shares * self._part)[self._to]
+            kept[self._joined] += np.add.reduceat(sent, self._starts)
+        return kept
 
 
 def _components(edges: NDArray[np.int32], n_tables: int) -> NDArray[np.int32]:

@@ -16,6 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from dbrag.index.best import top
 from dbrag.index.files import link
 from dbrag.index.fulltext import scan_texts
 from dbrag.index.layout import table_id
@@ -69,7 +70,7 @@ class RowScores:
         for key, start, end in self._tables[self._tables[:, 0] == table].tolist():
             return [
                 VectorHit(key, float(self._scores[i]), int(self._ids[i]))
-                for i in start + _top(self._scores[start:end], limit)
+                for i in start + top(self._scores[start:end], limit)
             ]
         return []
 
@@ -84,7 +85,7 @@ class RowScores:
         if not len(spans):
             return []
         rows = np.concatenate([np.arange(start, end) for _, start, end in spans.tolist()])
-        chosen = rows[_top(self._scores[rows], limit)]
+        chosen = rows[top(self._scores[rows], limit)]
         of = np.searchsorted(self._tables[:, 1], chosen, side="right") - 1
         return [
             VectorHit(int(self._tables[t, 0]), float(self._scores[i]), int(self._ids[i]))
@@ -296,17 +297,3 @@ def _load_vectors(generation: Generation) -> Array:
     except ValueError:  # an empty array cannot be mapped
         vectors = np.load(path)
     return vectors
-
-
-def _top(scores: Array, limit: int) -> NDArray[np.int64]:
-    """Positions of the ``limit`` largest, largest first, equal ones in order."""
-    import numpy as np
-
-    if limit < 1:
-        return np.zeros(0, np.int64)
-    if limit < len(scores):
-        least = np.partition(scores, len(scores) - limit)[len(scores) - limit]
-        found = np.flatnonzero(scores >= least)
-    else:
-        found = np.arange(len(scores))
-    return found[np.argsort(-scores[found], kind="stable")][:limit]

@@ -153,6 +153,8 @@ class TableIndex:
             return np.zeros(0, np.int32)
         low, high = self._bm25.scores["indptr"][term : term + 2]
         entries = self._bm25.scores["indices"][low:high]
+        if len(self._names) == self._n:  # an entry per table
+            return np.asarray(entries, np.int32)
         tables = np.searchsorted(self._entry_starts, entries, side="right") - 1
         return np.unique(tables).astype(np.int32)
 

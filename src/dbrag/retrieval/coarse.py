@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from dbrag.index.best import top
 from dbrag.index.encoder import check_encoder
 from dbrag.retrieval.coverage import table_coverage
 from dbrag.retrieval.explain import ROWS_PER_TABLE, matches_of, reason
@@ -159,8 +160,8 @@ def _best(scores: Array, allowed: NDArray[np.bool_], k: int) -> list[int]:
     """Positions of the ``k`` best allowed tables, best first."""
     import numpy as np
 
-    order = np.argsort(-np.where(allowed, scores, -np.inf), kind="stable")[: max(k, 0)]
-    return [int(i) for i in order if allowed[i]]
+    best = top(np.where(allowed, scores, np.float32(-np.inf)), k)
+    return [int(i) for i in best if allowed[i]]
 
 
 def score_parts(

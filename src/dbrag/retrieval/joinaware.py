@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dbrag.index.best import top
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -43,7 +45,7 @@ def personalised_pagerank(scores: Array, graph: Adjacency) -> Array:
 
     n = len(scores)
     start = np.zeros(n)
-    seeds = np.argsort(-scores, kind="stable")[:_SEEDS]
+    seeds = top(scores, _SEEDS)
     likely = np.exp(_SHARPNESS * (scores[seeds] - scores[seeds[0]]).astype(np.float64))
     start[seeds] = likely / likely.sum()
     walk = start
@@ -73,8 +75,8 @@ def greedy(scores: Array, graph: Adjacency) -> Array:
     import numpy as np
 
     lifted = scores.copy()
-    best = np.argsort(-scores, kind="stable")
-    open_ = dict.fromkeys(best[: 4 * _DEPTH].tolist())
+    best = top(scores, 4 * _DEPTH)
+    open_ = dict.fromkeys(best.tolist())
     near: set[int] = set()
     last = np.float32(np.inf)
     for _ in range(min(_DEPTH, len(open_))):
