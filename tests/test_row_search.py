@@ -9,6 +9,8 @@ import pytest
 
 import dbrag
 from dbrag.errors import IndexUnusable, UsageError
+from dbrag.index.progress import Progress
+from dbrag.interfaces.cli.notices import index_text
 from dbrag.interfaces.cli.render import search_lines, status_lines
 from dbrag.models.testing import HashEmbedder
 
@@ -52,11 +54,10 @@ def test_an_unknown_way_is_refused(small_shop: Path) -> None:
 def test_what_was_cut_is_told(small_shop: Path) -> None:
     with connect(small_shop, "dense", dense_rows=2) as db:
         report = db.index()
-        cut = [warning.message for warning in report.warnings if warning.code == "rows_cut"]
+        (cut,) = [warning.message for warning in report.warnings if warning.code == "rows_cut"]
+        assert cut.startswith("only 2 rows of a table got vectors (dense_rows)")
         names = ["customers", "order lines", "order_sizes", "orders"]
-        assert [message.partition(" has more")[0] for message in cut] == [
-            f"small shop.{name}" for name in names
-        ]
+        assert cut.endswith(": " + ", ".join(f"small shop.{name}" for name in names))
         status = db.status()
     assert status["row_vectors"]["dense_rows"] == 2
     assert "small shop.customers" in status["row_vectors"]["cut"]
@@ -94,3 +95,8 @@ def test_rows_in_other_words_with_the_real_encoder(
     with dbrag.connect(path, index=tmp_path / "index", settings=settings) as db:
         (candidate,) = db.search("young dogs that found a home").candidates
     assert candidate.rows[0]["id"] == 2
+
+
+def test_encoding_rows_is_told_while_it_goes_on() -> None:
+    state = Progress("rows", 512, 20_000, eta_s=190.0)
+    assert index_text(state) == "indexing: encoding 512 of 20,000 row texts, 3 min left"

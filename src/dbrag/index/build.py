@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Progress", "build_index", "drop_source"]
 
+_NAMED = 10
+
 
 def build_index(
     directory: Path,
@@ -143,18 +145,18 @@ def drop_source(directory: Path, name: str) -> None:
 
 
 def _cut(directory: Path) -> tuple[AnswerWarning, ...]:
-    """Tables of which not all rows have vectors."""
+    """The tables of which not all rows have vectors, in one warning."""
     manifest = read_manifest(directory)
-    if manifest is None:
+    if manifest is None or not manifest.rows_cut:
         return ()
-    return tuple(
-        AnswerWarning(
-            "rows_cut",
-            f"{name} has more distinct rows than the {manifest.row_vectors:,} that got vectors "
-            '(dense_rows); the others are found by their words, not by row_search = "dense"',
-        )
-        for name in manifest.rows_cut
+    n = len(manifest.rows_cut)
+    named = ", ".join(manifest.rows_cut[:_NAMED])
+    more = f" and {n - _NAMED:,} more (dbrag status --json names all)" if n > _NAMED else ""
+    text = (
+        f"only {manifest.row_vectors:,} rows of a table got vectors (dense_rows), the others are "
+        f'found by their words, not by row_search = "dense": {named}{more}'
     )
+    return (AnswerWarning("rows_cut", text),)
 
 
 def _read(directory: Path, force: bool) -> Manifest | None:

@@ -23,7 +23,7 @@ _STAGES = {
     "read": ("reading", "source"),
     "text": ("writing the text index", "part"),
     "encode": ("encoding", "table text"),
-    "rows": ("encoding", "row"),
+    "rows": ("encoding", "row text"),
     "switch": ("switching to the new index", "part"),
 }
 
