@@ -146,6 +146,23 @@ def test_unrelated_tables_stay_apart() -> None:
     assert told([planets, moons]) == []
 
 
+def test_a_measure_refers_to_nothing() -> None:
+    lines = table(
+        "lines", {"id": range(1, 61), "product_quantity": [1 + i % 30 for i in range(60)]}, "id"
+    )
+    assert told([PRODUCTS, lines]) == []
+
+
+def test_a_table_s_own_key_does_not_refer_to_what_refers_to_it() -> None:
+    orders = table(
+        "customer_orders",
+        {"order_id": range(1, 41), "customer_id": [1 + i % 15 for i in range(40)]},
+        "order_id",
+    )
+    customers = table("customers", {"customer_id": range(1, 16)}, "customer_id")
+    assert told([customers, orders]) == ["customer_orders.customer_id = customers.customer_id"]
+
+
 def test_parts_of_a_key_are_not_referred_to() -> None:
     lines = table(
         "lines",

@@ -21,6 +21,11 @@ KEY_WORDS = frozenset(_KEY_WORDS.split())
 GENERIC = frozenset(_GENERIC.split())
 """Words that do not tell tables apart."""
 
+_MEASURES = """
+age amount capacity cost count day duration grade height length level month percent price
+quantity qty rank rating salary score size speed total weight width year"""
+MEASURES = frozenset(_MEASURES.split())
+"""Last words of columns that count or measure, and refer to nothing."""
 _ROLES = """
 parent manager mgr supervisor boss superior report previous prev next predecessor successor"""
 ROLES = frozenset(_ROLES.split())

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dbrag.catalog.candidates import ColumnAt
-from dbrag.catalog.names import ROLES, same, telling
+from dbrag.catalog.names import MEASURES, ROLES, same, telling
 from dbrag.catalog.sketches import containment_in_table, has_telling_values
 
 LEAST_CONTAINED = 0.5
@@ -77,9 +77,11 @@ def _names(column: ColumnAt, key: ColumnAt) -> dict[str, float]:
     theirs, their_table = telling(key.words), telling(key.table_words)
     matched = _share(own, their_table + theirs)
     in_name = _share(their_table, column.words)
-    about_itself = 0.0
+    about_itself = own_key = 0.0
     if column.table.ref != key.table.ref:
         about_itself = _share(own, telling(column.table_words)) * (1 - matched)
+        if column.is_primary and column.words != key.words:
+            own_key = _share(own, telling(column.table_words))
     equal = column.words == key.words
     return {
         "matched": matched,
@@ -88,8 +90,10 @@ def _names(column: ColumnAt, key: ColumnAt) -> dict[str, float]:
         "same_name": float(equal and bool(own)),
         "same_generic": float(equal and not own),
         "generic": float(not own),
+        "measure": float(column.words[-1] in MEASURES) if column.words else 0.0,
         "suffix": float(column.words[-1:] == key.words[-1:]),
         "own": about_itself,
+        "own_key": own_key,
         "key_of_table": float(not theirs or _share(theirs, their_table) >= _ABBREVIATED),
         "key_unmatched": 1 - _share(theirs, column.words + their_table) if theirs else 0.0,
     }
