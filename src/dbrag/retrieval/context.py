@@ -56,8 +56,8 @@ def row_context(
             more = look.rows_of(missing, limit) if missing else {}
             if not more:
                 break
-            for ref, rows in more.items():
-                found[ref].extend(rows)
+            for ref, new in more.items():
+                found[ref].extend(new)
     for table in tables:
         rows = found[table.ref]
         for row in _samples(table):
