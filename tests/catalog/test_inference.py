@@ -15,6 +15,7 @@ from dbrag.catalog import inference
 from dbrag.catalog.candidates import MOST_BY_NAME, MOST_BY_VALUE, Candidates
 from dbrag.catalog.inference import infer_joins
 from dbrag.catalog.names import singular, telling, words
+from dbrag.catalog.pairs import beside_rivals
 from dbrag.catalog.sketches import TableSketch, sketch_columns
 from dbrag.types import ForeignKey, TableRef
 
@@ -239,7 +240,7 @@ def test_many_tables_with_the_same_columns_are_bounded() -> None:
 def test_weights_belong_to_the_features() -> None:
     pairs = inference.compared(SHOP)
     assert pairs
-    names = set(inference.beside_rivals(pairs[0])[0])
+    names = set(beside_rivals(pairs[0])[0])
     assert names == {*inference.WEIGHTS, *inference.GIVEN_WEIGHTS}
 
 
