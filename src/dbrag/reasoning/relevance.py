@@ -51,17 +51,17 @@ class Signs:
 
 
 WEIGHTS = Signs(
-    bias=-0.37,
-    below_best=0.41,
+    bias=-0.28,
+    below_best=0.39,
     above_median=-0.02,
-    rank=-0.57,
-    first=0.74,
-    name_share=1.12,
-    name_whole=1.27,
-    columns_said=0.28,
-    only_here=1.81,
-    values=0.58,
-    among=0.27,
+    rank=-0.58,
+    first=0.67,
+    name_share=1.25,
+    name_whole=1.19,
+    columns_said=0.27,
+    only_here=1.72,
+    values=0.52,
+    among=0.39,
 )
 
 

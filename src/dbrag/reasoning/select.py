@@ -37,8 +37,8 @@ class SelectWeights:
         most: tables taken at most, connecting ones included.
     """
 
-    coverage: float = 5.8
-    values: float = 2.7
+    coverage: float = 4.0
+    values: float = 2.5
     preferred: float = 0.5
     needed: float = 0.3
     close: float = 0.7
