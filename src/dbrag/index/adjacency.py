@@ -29,7 +29,7 @@ class Adjacency:
         import numpy as np
 
         self.edges = edges
-        self._from = edges[:, 0]
+        self._from = np.ascontiguousarray(edges[:, 0])
         self._to = np.ascontiguousarray(edges[:, 1])
         self.n_tables = n_tables
         degree = np.bincount(self._from, minlength=n_tables)
@@ -47,7 +47,7 @@ class Adjacency:
         """Positions of the tables that join ``table``."""
         import numpy as np
 
-        low, high = np.searchsorted(self._from, [table, table + 1])
+        low, high = np.searchsorted(self._from, np.array([table, table + 1], np.int32))
         return self._to[low:high]
 
     def best(self, scores: Array) -> Array:
