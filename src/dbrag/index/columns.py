@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING
 from dbrag.index.vectors import checked_matrix
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import numpy as np
     from numpy.typing import NDArray
 
@@ -96,6 +98,22 @@ def _about(scores: Array, n: int) -> NDArray[np.int64]:
     return np.flatnonzero(scores >= bound)
 
 
+def _every(path: Path, step: int) -> Array:
+    """Every so many-th row of a matrix, by reading: mapping would bring in all between."""
+    import numpy as np
+
+    matrix = checked_matrix(path)
+    n, dim = matrix.shape
+    width = dim * matrix.itemsize
+    base = path.stat().st_size - n * width
+    rows = []
+    with path.open("rb") as file:
+        for i in range(0, n, step):
+            file.seek(base + i * width)
+            rows.append(np.frombuffer(file.read(width), matrix.dtype))
+    return np.asarray(rows, np.float32)
+
+
 def write_projections(generation: Generation) -> None:
     """Write what :class:`ColumnVectors` needs beside the vectors, if they are many."""
     import numpy as np
@@ -104,7 +122,7 @@ def write_projections(generation: Generation) -> None:
     n = len(checked_matrix(path))
     if n <= EXACT:
         return
-    sample = np.asarray(checked_matrix(path)[:: max(1, n // _SAMPLE)], np.float32)
+    sample = _every(path, max(1, n // _SAMPLE))
     # Ascending eigenvalues; the last axes are the principal ones.
     _, axes = np.linalg.eigh(sample.T @ sample)
     chosen = np.ascontiguousarray(axes[:, ::-1][:, :AXES].T, np.float32)
