@@ -51,6 +51,28 @@ def test_hashes_are_sorted_and_differ(values: list[Any]) -> None:
     assert (np.diff(hashes) > 0).all()
 
 
+@given(
+    st.lists(st.one_of(st.text(max_size=8), st.integers(-(2**70), 2**70)), max_size=20),
+    st.lists(st.one_of(st.text("ab1-é\n\ud800 ", max_size=4), st.integers(-9, 9)), max_size=20),
+)
+def test_a_value_has_one_hash_whatever_stands_beside_it(one: list[Any], other: list[Any]) -> None:
+    """Plain and accented texts, small and huge numbers are hashed in different ways."""
+    together = of([*one, *other])
+    alone = {h for values in (one, other) for v in values for h in of([v]).hashes.tolist()}
+    assert together.hashes.tolist() == sorted(alone)
+
+
+def test_hashes_stay_as_they_are_stored() -> None:
+    """Indexes hold them: another way of hashing would make joins vanish until all is read."""
+    assert of([1, -5, 2**70]).hashes.tolist() == [380750761, 2433363436, 3092873003]
+    assert of(["a", "é", "x-1", ""]).hashes.tolist() == [
+        885080702,
+        1596572330,
+        1847857643,
+        3280043009,
+    ]
+
+
 @given(st.sets(st.integers(-(2**52), 2**52), min_size=1, max_size=30))
 def test_whole_numbers_are_equal_in_every_type(numbers: set[int]) -> None:
     whole = of(numbers)
