@@ -38,24 +38,18 @@ PLACES = {
 CATEGORIES = ("Garden", "Kitchen", "Lighting", "Office", "Sports", "Toys")
 STATUSES = ("delivered", "shipped", "pending", "cancelled")
 UNKNOWN = ("N/A", "-", "n/a")
-_MONTHS = ["January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December"]  # fmt: skip
-_FIRST = ["Ana", "Bela", "Carl", "Dina", "Emil", "Fritz", "Gina", "Hugo", "Ines", "Jonas", "Klara", "Lena", "Marco", "Nora", "Otto", "Paula", "Rita", "Sven", "Tara", "Vera"]  # fmt: skip
-_LAST = [
-    "Adler",
-    "Bauer",
-    "Costa",
-    "Dupont",
-    "Ferri",
-    "Gomez",
-    "Huber",
-    "Keller",
-    "Lopes",
-    "Moreau",
-    "Rossi",
-    "Weber",
-]
-_KINDS = ["Amber", "Basic", "Compact", "Deluxe", "Elegant", "Folding", "Grand", "Handy", "Ideal", "Jumbo", "Light", "Modern", "Nordic", "Prime", "Royal"]  # fmt: skip
-_THINGS = ["Basket", "Board", "Chair", "Clock", "Frame", "Holder", "Lamp", "Rack", "Stand", "Tray"]
+_MONTHS, _FIRST, _LAST, _KINDS, _THINGS = (
+    words.split()
+    for words in (
+        "January February March April May June July August September October November December",
+        "Ana Bela Carl Dina Emil Fritz Gina Hugo Ines Jonas Klara Lena Marco Nora Otto Paula "
+        "Rita Sven Tara Vera",
+        "Adler Bauer Costa Dupont Ferri Gomez Huber Keller Lopes Moreau Rossi Weber",
+        "Amber Basic Compact Deluxe Elegant Folding Grand Handy Ideal Jumbo Light Modern Nordic "
+        "Prime Royal",
+        "Basket Board Chair Clock Frame Holder Lamp Rack Stand Tray",
+    )
+)
 
 
 @dataclass(frozen=True)
