@@ -81,15 +81,18 @@ def test_auto_without_a_key_is_an_error_that_names_it(
 
 
 def test_ask_uses_the_new_order_and_tells_of_it(small_shop: Path) -> None:
-    replies = ["[2, 1]", "SELECT COUNT(*) FROM customers"]
+    replies = ["[4]", "SELECT COUNT(*) FROM customers"]
     with connect(small_shop, ScriptedModel(replies), votes=1, rerank="on") as db:
         answer = db.ask(QUESTION)
     stages = [entry["stage"] for entry in answer.trace]
-    assert stages[:2] == ["rerank", "retrieve"]
-    event = answer.trace[0]
-    assert event["after"] == [c["table"] for c in answer.trace[1]["candidates"]]
+    assert stages[:3] == ["retrieve", "rerank", "select"]
+    event = answer.trace[1]
+    assert event["before"] == [c["table"] for c in answer.trace[0]["candidates"]]
+    assert event["after"] != event["before"]
     assert answer.tokens["prompt"] > event["tokens"]["prompt"] > 100
     assert answer.seconds["retrieve"] >= event["seconds"]
+    parts = ("retrieve", "reason", "execute")
+    assert answer.seconds["total"] == pytest.approx(sum(answer.seconds[name] for name in parts))
 
 
 def test_tables_that_the_user_names_are_not_reranked(small_shop: Path) -> None:
@@ -97,4 +100,31 @@ def test_tables_that_the_user_names_are_not_reranked(small_shop: Path) -> None:
     with connect(small_shop, model, votes=1, rerank="on") as db:
         answer = db.ask(QUESTION, tables=["customers"], rerank=True)
     assert answer.status == "answered"
-    assert answer.trace[0]["stage"] == "retrieve"
+    assert "rerank" not in {entry["stage"] for entry in answer.trace}
+
+
+def test_what_the_model_need_not_be_asked_is_not_reranked(
+    small_shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    learned = tmp_path / "learned.sql"
+    learned.write_text(f"-- question: {QUESTION}\nSELECT COUNT(*) FROM customers;\n")
+    model = ScriptedModel([])  # any call would fail
+    with connect(small_shop, model, learned=str(learned), rerank="on") as db:
+        answer = db.ask(QUESTION)
+        assert (answer.status, answer.model) == ("answered", None)
+        assert [entry["stage"] for entry in answer.trace] == ["retrieve", "learned"]
+        floor = {db.embedder().sha256: 2.0}
+        monkeypatch.setattr("dbrag.reasoning.answerable.SIMILARITY_FLOOR", floor)
+        assert db.ask("Who won the cup?").status == "unanswerable"
+    assert not model.prompts
+
+
+def test_a_remote_model_that_reranks_and_answers_is_warned_of_once(small_shop: Path) -> None:
+    def reply(prompt: Any) -> str:
+        return "[2, 1]" if "best tables" in prompt.request else "SELECT COUNT(*) FROM customers"
+
+    model = FunctionModel(reply, remote=True, name="test:far")
+    with connect(small_shop, model, votes=1, rerank="on") as db:
+        answer = db.ask(QUESTION)
+    assert answer.status == "answered"
+    assert [w.code for w in answer.warnings].count("remote_model") == 1

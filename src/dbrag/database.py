@@ -17,8 +17,9 @@ from dbrag import freshness, scope
 from dbrag.execution.run import run
 from dbrag.index import build, store
 from dbrag.models.embed import remote_encoder_warnings
+from dbrag.reasoning.evidence import remote_warning
 from dbrag.reasoning.learned import Learned
-from dbrag.reasoning.reasoner import Reasoner, remote_warning
+from dbrag.reasoning.reasoner import Reasoner
 from dbrag.retrieval.coverage import SourceVocabulary
 from dbrag.retrieval.retriever import Retrieved, Retriever
 from dbrag.retrieval.timing import StageTimer
@@ -167,7 +168,11 @@ class Database:
         timer = StageTimer()
         with timer.stage("open"):
             index = self.opened_index(on_event)
-        found = self._retrieved(index, question, k, tables, exclude, rerank, on_event, timer)
+        retriever = self._retriever()
+        found = self._found(retriever, index, question, tables, exclude, k, timer)
+        found = retriever.reranked(
+            index, question, found, rerank=rerank, on_event=on_event, timer=timer
+        )
         done = found.reranked
         far = (remote_warning(done.model_name),) if done and done.remote else ()
         return SearchResult(
@@ -202,7 +207,8 @@ class Database:
             dry_run: write and check the program, do not run it.
             max_rows: rows in ``to_dict()``; never limits what is computed.
             on_event: called with each entry of the trace as it arises.
-            rerank: as in ``search``; not done where ``tables`` are given.
+            rerank: as in ``search``; not done where ``tables`` are given, or where a
+                learned program answers.
 
         Raises:
             UsageError: an empty or too long question, an unknown table name.
@@ -211,8 +217,8 @@ class Database:
         started = time.perf_counter()
         question = scope.checked_question(question)
         index = self.opened_index(on_event)
-        rerank = False if tables else rerank
-        found = self._retrieved(index, question, None, tables, exclude, rerank, on_event)
+        retriever = self._retriever()
+        found = self._found(retriever, index, question, tables, exclude)
         retrieve_s = time.perf_counter() - started
         reasoner = Reasoner(
             index=index,
@@ -224,9 +230,10 @@ class Database:
             learned=Learned.of(self.settings, self.index_dir, self.embedder),
         )
         chosen = tuple(scope.resolve(index.catalog, name) for name in tables)
-        answer = reasoner.answer(
+        return reasoner.answer(
             question,
             found.candidates,
+            rerank=lambda: retriever.reranked(index, question, found, rerank=rerank).reranked,
             only=chosen,
             votes=votes or self.settings.votes,
             dry_run=dry_run,
@@ -234,7 +241,6 @@ class Database:
             retrieve_s=retrieve_s,
             warnings=self._source_warnings(index) + found.warnings,
         )
-        return found.told_in(answer)
 
     def sql(self, statement: str, max_rows: int | None = None) -> Answer:
         """Run one statement through the guard and the limits, read-only.
@@ -340,35 +346,23 @@ class Database:
             self._vocabulary = index, SourceVocabulary(list(index.catalog.bare(names)))
         return self._vocabulary[1]
 
-    def _retrieved(
+    def _retriever(self) -> Retriever:
+        return Retriever(self.settings, self.embedder(), self.chat_model, self._chat_model)
+
+    def _found(
         self,
+        retriever: Retriever,
         index: store.Index,
         question: str,
-        k: int | None,
         tables: Sequence[str],
         exclude: Sequence[str],
-        rerank: bool | None,
-        on_event: Listener | None,
+        k: int | None = None,
         timer: StageTimer | None = None,
     ) -> Retrieved:
         names = {source.name for source in self.sources}
         only, never = scope.chosen(index.catalog, tables, exclude)
-        retriever = Retriever(
-            self.settings,
-            self.embedder(),
-            self.chat_model,
-            self._chat_model,
-        )
-        return retriever.retrieve(
-            index,
-            question,
-            sources=names,
-            tables=only,
-            exclude=never,
-            k=k,
-            rerank=rerank,
-            on_event=on_event,
-            timer=timer,
+        return retriever.coarse(
+            index, question, sources=names, tables=only, exclude=never, k=k, timer=timer
         )
 
     def _run(self, source: Source, admitted: Admitted) -> Execution:

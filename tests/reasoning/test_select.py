@@ -10,7 +10,8 @@ from dbrag.catalog.catalog import Catalog
 from dbrag.catalog.joins import JoinGraph
 from dbrag.catalog.parts import parts_of
 from dbrag.errors import Unanswerable, UsageError
-from dbrag.reasoning.reasoner import SIMILARITY_FLOOR, check_evidence, plan_votes
+from dbrag.reasoning.answerable import SIMILARITY_FLOOR, check_evidence
+from dbrag.reasoning.reasoner import plan_votes
 from dbrag.reasoning.relevance import probabilities, signs_of
 from dbrag.reasoning.select import select
 from dbrag.retrieval.coverage import SourceVocabulary

@@ -48,6 +48,11 @@ class Usage:
         self.completion += reply.completion_tokens
         self.cache_hits += reply.cached
 
+    def add_tokens(self, tokens: Mapping[str, int]) -> None:
+        """Count the replies of another stage, told as by ``tokens``."""
+        for name in self.tokens():
+            setattr(self, name, getattr(self, name) + tokens.get(name, 0))
+
     def tokens(self) -> dict[str, int]:
         """The ``tokens`` of the JSON contract."""
         return {

@@ -63,6 +63,14 @@ def _cut(text: str) -> str:
     return text if len(text) <= MAX_TEXT_CHARS else text[: MAX_TEXT_CHARS - 1] + "…"
 
 
+def remote_warning(model: str) -> AnswerWarning:
+    """That data left this machine, for ``provider:name``."""
+    return AnswerWarning(
+        "remote_model",
+        f"the question, the schema and sample values were sent to {model}",
+    )
+
+
 def warnings_of(
     catalog: Catalog, joins: JoinGraph, selection: Selection, winner: Attempt, split: bool
 ) -> tuple[AnswerWarning, ...]:

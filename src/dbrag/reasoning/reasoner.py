@@ -17,10 +17,12 @@ from dbrag.errors import (
 )
 from dbrag.models.base import ChatModel
 from dbrag.reasoning import evidence, prompts, vote
+from dbrag.reasoning.answerable import check_evidence
 from dbrag.reasoning.attempt import Attempt, Usage, Workshop
 from dbrag.reasoning.learned import Learned, run_solved
 from dbrag.reasoning.select import Selection, select
 from dbrag.retrieval.coverage import SourceVocabulary
+from dbrag.retrieval.rerank import Reranked
 from dbrag.settings import Settings
 from dbrag.sources.base import Source
 from dbrag.types import Answer, AnswerWarning, Candidate, TableRef
@@ -58,6 +60,7 @@ class Outcome:
     requested: int
     warnings: list[AnswerWarning]
     usage: Usage = field(default_factory=Usage)
+    rerank_s: float = 0.0
     model: str | None = None
     valid: int = 0
     winner: Attempt | None = None
@@ -101,6 +104,7 @@ class Reasoner:
         candidates: Sequence[Candidate],
         *,
         only: Sequence[TableRef] = (),
+        rerank: Callable[[], Reranked | None] | None = None,
         votes: int,
         dry_run: bool = False,
         max_rows: int | None = None,
@@ -108,6 +112,11 @@ class Reasoner:
         warnings: Sequence[AnswerWarning] = (),
     ) -> Answer:
         """Turn ranked candidates into an answer; see ``Database.ask``.
+
+        Args:
+            only: tables that the user chose.
+            rerank: lets the chat model order the candidates anew, if it shall; called only
+                where nothing is ``only`` and no learned program answers.
 
         Raises:
             UsageError: the tables named by the user lie in several sources.
@@ -118,7 +127,7 @@ class Reasoner:
         self._tell({"stage": "retrieve", "candidates": _brief(candidates), "seconds": retrieve_s})
         outcome = Outcome(requested=1 if dry_run else votes, warnings=list(warnings))
         try:
-            self._work(question, candidates, only, dry_run, outcome)
+            self._work(question, candidates, only, rerank, dry_run, outcome)
         except DbragError as failure:
             # Usage and model errors are the caller's to see; a program that the guard
             # refuses is the model's fault, and becomes a failed answer.
@@ -126,7 +135,6 @@ class Reasoner:
                 raise
             outcome.error = failure
         winner, error, agreement = outcome.winner, outcome.error, outcome.agreement
-        seconds = time.perf_counter() - started
         return Answer(
             question=question,
             status=_status(winner, error),
@@ -140,12 +148,7 @@ class Reasoner:
             warnings=tuple(outcome.warnings),
             error=error.to_dict() if error else None,
             exit_code=_exit_code(error),
-            seconds={
-                "total": retrieve_s + seconds,
-                "retrieve": retrieve_s,
-                "reason": seconds - outcome.usage.execute_s,
-                "execute": outcome.usage.execute_s,
-            },
+            seconds=_seconds(outcome, retrieve_s, time.perf_counter() - started),
             tokens=outcome.usage.tokens(),
             model=outcome.model,
             max_rows=max_rows,
@@ -157,6 +160,7 @@ class Reasoner:
         question: str,
         candidates: Sequence[Candidate],
         only: Sequence[TableRef],
+        rerank: Callable[[], Reranked | None] | None,
         dry_run: bool,
         outcome: Outcome,
     ) -> None:
@@ -166,6 +170,7 @@ class Reasoner:
         if not only:
             encoder = self.index.manifest.encoder
             check_evidence(candidates, encoder.sha256 if encoder else "")
+            candidates = self._reranked(candidates, rerank, outcome)
         selection = select(
             question,
             candidates,
@@ -178,8 +183,7 @@ class Reasoner:
         self._tell(_selection_event(selection))
         model = self._model()
         outcome.model = model.name
-        if model.remote:
-            outcome.warnings.append(remote_warning(model.name))
+        self._warn_of_remote(model.name, model.remote, outcome)
         shop = self._workshop(selection, model, outcome.usage, dry_run)
         solved = self._similar(question, shop.source, outcome)
         attempts = self._attempts(question, selection, candidates, shop, outcome.requested, solved)
@@ -231,6 +235,28 @@ class Reasoner:
             outcome.warnings.append(self._learned.used(solved))
             return True
         return False
+
+    def _reranked(
+        self,
+        candidates: Sequence[Candidate],
+        rerank: Callable[[], Reranked | None] | None,
+        outcome: Outcome,
+    ) -> Sequence[Candidate]:
+        """The candidates as the chat model orders them, if it shall."""
+        done = rerank() if rerank else None
+        if done is None:
+            return candidates
+        self._tell(done.event())
+        self._warn_of_remote(done.model_name, done.remote, outcome)
+        outcome.warnings += done.warnings
+        outcome.usage.add_tokens(done.tokens)
+        outcome.rerank_s = done.seconds
+        return done.candidates
+
+    def _warn_of_remote(self, name: str, remote: bool, outcome: Outcome) -> None:
+        warning = evidence.remote_warning(name)
+        if remote and warning not in outcome.warnings:
+            outcome.warnings.append(warning)
 
     def _similar(
         self, question: str, source: Source, outcome: Outcome
@@ -297,38 +323,21 @@ class Reasoner:
             self._listener(event)
 
 
-SIMILARITY_FLOOR = {
-    "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6": 0.35,
-}
-"""Encoder (SHA-256) → the best similarity below which no table has to do with a question.
-
-On 400 training questions of Spider the right database was below 0.35 for 0.5% and another
-one, drawn at random, for 81% (all-MiniLM-L6-v2, int8). Unknown encoders have no floor."""
-
-
-def check_evidence(candidates: Sequence[Candidate], encoder_sha256: str) -> None:
-    """Refuse a question that nothing in the sources speaks of.
-
-    Raises:
-        Unanswerable: there is no table, or none resembles the question and no value in
-            the data is mentioned in it.
-    """
-    if not candidates:
-        raise Unanswerable("there is no table to answer from", "dbrag status shows what is indexed")
-    best = max(candidates, key=lambda candidate: candidate.similarity)
-    floor = SIMILARITY_FLOOR.get(encoder_sha256, -1.0)
-    if best.similarity < floor and not any(candidate.matches for candidate in candidates):
-        raise Unanswerable(
-            "no table here has to do with this question: the nearest, "
-            f"{best.table}, resembles it by {best.similarity:.2f} (at least {floor} is needed)",
-            "dbrag search shows the nearest tables; --tables NAME uses one all the same",
-        )
-
-
 def _ballot(attempt: Attempt) -> vote.Ballot:
     assert attempt.execution is not None  # noqa: S101 - callers pass executed attempts only
     execution = attempt.execution
     return vote.Ballot(vote.result_key(execution), vote.is_hollow(execution))
+
+
+def _seconds(outcome: Outcome, retrieve_s: float, work_s: float) -> dict[str, float]:
+    """Seconds by stage; a reranking is a part of the retrieval."""
+    execute_s, rerank_s = outcome.usage.execute_s, outcome.rerank_s
+    return {
+        "total": retrieve_s + work_s,
+        "retrieve": retrieve_s + rerank_s,
+        "reason": work_s - execute_s - rerank_s,
+        "execute": execute_s,
+    }
 
 
 def _status(winner: Attempt | None, error: DbragError | None) -> Any:
@@ -351,14 +360,6 @@ def _text(
     if dry_run or winner.execution is None:
         return "Not run (dry run)."
     return evidence.answer_text(winner.execution, agreement)
-
-
-def remote_warning(model: str) -> AnswerWarning:
-    """That data left this machine, for ``provider:name``."""
-    return AnswerWarning(
-        "remote_model",
-        f"the question, the schema and sample values were sent to {model}",
-    )
 
 
 def _brief(candidates: Sequence[Candidate]) -> list[dict[str, Any]]:

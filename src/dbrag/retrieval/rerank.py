@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from dbrag.index.store import Index
     from dbrag.models.base import ChatModel, Prompt
     from dbrag.settings import Settings
-    from dbrag.types import Answer, Candidate, TableRef
+    from dbrag.types import Candidate, TableRef
 
 VOTE_TEMPERATURE = 0.5
 """Of the paper, for several replies; a single one is greedy."""
@@ -115,12 +115,6 @@ class Reranked:
             "by_model": [str(ref) for ref in self.model[: self.m]],
             "after": [str(c.table) for c in self.candidates[: self.m]],
         }
-
-    def told_in(self, answer: Answer) -> Answer:
-        """An answer whose trace and tokens hold the reranking's."""
-        kinds = {**answer.tokens, **self.tokens}
-        tokens = {name: answer.tokens.get(name, 0) + self.tokens.get(name, 0) for name in kinds}
-        return replace(answer, trace=(self.event(), *answer.trace), tokens=tokens)
 
 
 @dataclass

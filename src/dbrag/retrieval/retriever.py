@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from dbrag.models.embed import remote_encoder_warnings
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from dbrag.index.store import Index
     from dbrag.models.base import ChatModel, Embedder
     from dbrag.settings import Settings
-    from dbrag.types import Answer, AnswerWarning, Candidate, TableRef
+    from dbrag.types import AnswerWarning, Candidate, TableRef
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +38,6 @@ class Retrieved:
         """For the reader of the result."""
         return self.hints + (self.reranked.warnings if self.reranked else ())
 
-    def told_in(self, answer: Answer) -> Answer:
-        """An answer from these tables, with the reranking in its trace and tokens."""
-        return self.reranked.told_in(answer) if self.reranked else answer
-
 
 @dataclass(frozen=True, slots=True)
 class Retriever:
@@ -58,7 +54,7 @@ class Retriever:
     chat_model: Callable[[], ChatModel]
     loaded: ChatModel | None
 
-    def retrieve(
+    def coarse(
         self,
         index: Index,
         question: str,
@@ -67,21 +63,16 @@ class Retriever:
         tables: Collection[TableRef] | None = None,
         exclude: Collection[TableRef] = (),
         k: int | None = None,
-        rerank: bool | None = None,
-        on_event: Callable[[Mapping[str, Any]], None] | None = None,
         timer: StageTimer | None = None,
     ) -> Retrieved:
-        """The ``k`` best tables of some sources.
+        """The ``k`` best tables of some sources; the chat model is not asked.
 
         Args:
             tables: consider only these; ``exclude``: never these.
-            rerank: whether the chat model orders them anew; None as the settings say.
-            on_event: told of a reranking.
             timer: is told the seconds of each stage.
 
         Raises:
             EncoderMismatch, IndexUnusable: the index does not fit or is damaged.
-            ModelError: the chat model was to rerank and fails.
         """
         settings, timer = self.settings, timer or StageTimer()
         candidates = coarse.rank(
@@ -97,14 +88,38 @@ class Retriever:
             row_search=cast("RowMode", settings.row_search),
             timer=timer,
         )
-        wanted = is_wanted(
-            settings, rerank, len(candidates), loaded=self.loaded, load=self.chat_model
-        )
         with timer.stage("hints"):
             hints = remote_encoder_warnings(self.embedder, settings.row_search)
             hints += question_warnings(index, self.embedder, question, candidates)
-        if not wanted:
-            return Retrieved(tuple(candidates), hints=hints)
+        return Retrieved(tuple(candidates), hints=hints)
+
+    def reranked(
+        self,
+        index: Index,
+        question: str,
+        found: Retrieved,
+        *,
+        rerank: bool | None = None,
+        on_event: Callable[[Mapping[str, Any]], None] | None = None,
+        timer: StageTimer | None = None,
+    ) -> Retrieved:
+        """The same tables in the order of the chat model, where it is to rerank.
+
+        Args:
+            found: from :meth:`coarse`.
+            rerank: whether the chat model orders them anew; None as the settings say.
+            on_event: told of a reranking.
+            timer: is told the seconds of the stage "rerank".
+
+        Raises:
+            IndexUnusable: the index is damaged.
+            ModelError: the chat model was to rerank and fails.
+        """
+        settings, candidates, timer = self.settings, found.candidates, timer or StageTimer()
+        if not is_wanted(
+            settings, rerank, len(candidates), loaded=self.loaded, load=self.chat_model
+        ):
+            return found
         vector = None
         if settings.row_search != "text":
             vector = self.embedder.encode([question])[0]
@@ -112,4 +127,4 @@ class Retriever:
             done = Reranker(self.chat_model(), settings).rerank(index, question, candidates, vector)
         if on_event:
             on_event(done.event())
-        return Retrieved(done.candidates, done, hints)
+        return replace(found, candidates=done.candidates, reranked=done)

@@ -131,7 +131,9 @@ def next_text(event: Mapping[str, Any]) -> str:
     match event.get("stage"):
         case "index":
             return "reading and indexing …"
-        case "retrieve" | "select":
+        case "retrieve" | "rerank":
+            return "choosing tables …"
+        case "select":
             return "writing a program …"
         case "program":
             return "running it …"
