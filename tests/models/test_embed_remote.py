@@ -156,6 +156,68 @@ def test_no_connection(endpoint: Web) -> None:
     assert waits == [1.0, 2.0, 4.0, 8.0]
 
 
+def test_a_password_is_no_part_of_the_identity_and_is_not_told(endpoint: Web) -> None:
+    host = endpoint.url.removeprefix("http://")
+    one = encoder(spec=f"openai:small@http://me:first-pw@{host}/v1")
+    assert one.sha256 == encoder(spec=f"openai:small@http://me:other-pw@{host}/v1").sha256
+    assert one.endpoint == f"{endpoint.url}/v1"
+    endpoint.post = lambda *_: (404, {"error": "no model"})
+    with pytest.raises(ModelError) as caught:
+        one.encode(["a"])
+    assert "first-pw" not in str(caught.value)
+    with pytest.raises(UsageError) as wrong:
+        encoder(spec="openai:small@http://me:first-pw@host:port/v1")
+    assert "first-pw" not in str(wrong.value)
+
+
+def test_the_key_goes_only_where_it_belongs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", f" {KEY}\n")
+    monkeypatch.setenv("OPENAI_BASE_URL", "https://mine.example/v1")
+    sent = {
+        "openai:x": KEY,
+        "openai:x@https://mine.example/other": KEY,
+        "openai:x@https://api.openai.com/v1": KEY,
+        "openai:x@http://127.0.0.1:8080/v1": KEY,
+        "openai:x@https://else.example/v1": None,
+        "openai:x@https://mine.example.else.example/v1": None,
+        "ollama:x@https://mine.example/v1": None,
+    }
+    for spec, key in sent.items():
+        expected = None if key is None else f"Bearer {key}"
+        assert encoder(spec=spec)._http().headers.get("authorization") == expected, spec
+
+
+def test_without_a_key_one_is_asked_for(endpoint: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY")
+    endpoint.post = lambda *_: (401, {"error": {"message": "who are you?"}})
+    with pytest.raises(ModelError, match="wants a key") as caught:
+        encoder().encode(["a"])
+    assert "OPENAI_BASE_URL" in caught.value.hint
+
+
+def test_a_key_that_no_header_can_hold(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "schlüssel")
+    with pytest.raises(ModelNotInstalled, match="OPENAI_API_KEY is no key") as caught:
+        encoder(spec="openai:x@http://127.0.0.1:9/v1")
+    assert "schlüssel" not in str(caught.value)
+
+
+def test_no_proxy_between_this_machine_and_itself(
+    endpoint: Web, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+    assert encoder().encode(["a"]).shape == (1, 3)
+
+
+def test_the_server_says_how_long_to_wait(endpoint: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    endpoint.post = lambda *_: (429, {"error": "slow"})
+    monkeypatch.setattr(embed_remote, "_retry_after", lambda _: 3.0)
+    waits: list[float] = []
+    with pytest.raises(ModelError):
+        encoder(waits).encode(["a"])
+    assert waits == [3.0, 3.0, 4.0, 8.0]  # and none after the last try
+
+
 def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)

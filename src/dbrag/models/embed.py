@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dbrag.errors import ModelError, ModelNotInstalled, UsageError, WeightsError
+from dbrag.models.endpoints import PROVIDERS
 from dbrag.types import AnswerWarning
 
 if TYPE_CHECKING:
@@ -224,7 +225,7 @@ def load_embedder(settings: Settings) -> Embedder:
 def is_remote_encoder(spec: str) -> bool:
     """Whether an encoder is named by a provider of endpoints; loads nothing."""
     provider, _, model = spec.partition(":")
-    return provider in ("openai", "ollama") and bool(model)
+    return provider in PROVIDERS and bool(model)
 
 
 def remote_encoder_warnings(embedder: Embedder, row_search: str) -> tuple[AnswerWarning, ...]:

@@ -3,7 +3,9 @@
 ``openai:NAME`` (``OPENAI_BASE_URL``, ``OPENAI_API_KEY``), ``ollama:NAME``
 (``OLLAMA_BASE_URL``), or either with an address of its own: ``openai:NAME@http://host/v1``.
 What leaves this machine are the texts to encode: when tables are indexed their names,
-columns, comments and sample rows, at each search the question.
+columns, comments and sample rows, at each search the question. ``OPENAI_API_KEY`` goes to
+OpenAI, to the host of ``OPENAI_BASE_URL`` and to this machine only: an address may come
+with somebody else's ``dbrag.toml``.
 """
 
 from __future__ import annotations
@@ -13,21 +15,24 @@ import os
 import threading
 import time
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 import httpx
 
 from dbrag.errors import ModelError, ModelNotInstalled, UsageError
+from dbrag.models.endpoints import (
+    OLLAMA_URL,
+    OPENAI_URL,
+    host_of,
+    is_loopback,
+    is_url,
+    without_user,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
-
-OPENAI_URL = "https://api.openai.com/v1"
-OLLAMA_URL = "http://localhost:11434/v1"
-PROVIDERS = ("openai", "ollama")
 
 MAX_TEXT_BYTES = 8_000
 """More of a text is cut: OpenAI takes 8,192 tokens, and no token is shorter than a byte."""
@@ -50,7 +55,7 @@ class RemoteEmbedder:
         sleep: waits between tries, seconds.
 
     Raises:
-        ModelNotInstalled: the key is not set.
+        ModelNotInstalled: the key is not set, or cannot be sent.
         UsageError: the address is no URL.
     """
 
@@ -59,16 +64,15 @@ class RemoteEmbedder:
         provider, _, self._model = named.partition(":")
         self._name = named
         self._url = (own_url or _default_url(provider)).rstrip("/")
-        parts = urlsplit(self._url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
+        if not is_url(self._url):
             raise UsageError(
-                f"the address of the encoder {named!r} is no URL: {self._url!r}",
+                f"the address of the encoder {named!r} is no URL: {self.endpoint!r}",
                 f"write for example {named}@https://host.example/v1",
             )
-        self._key = os.environ.get("OPENAI_API_KEY", "") if provider == "openai" else ""
-        if not self._key and parts.hostname == urlsplit(OPENAI_URL).hostname:
+        self._key = _key_for(self._url) if provider == "openai" else ""
+        if not self._key and host_of(self._url) == host_of(OPENAI_URL):
             raise ModelNotInstalled(
-                f"{spec!r} needs the environment variable OPENAI_API_KEY, which is not set",
+                f"{named!r} needs the environment variable OPENAI_API_KEY, which is not set",
                 "export OPENAI_API_KEY=…",
             )
         self._sleep = sleep
@@ -84,13 +88,17 @@ class RemoteEmbedder:
     @property
     def remote(self) -> bool:
         """False only when the endpoint is on this machine."""
-        host = urlsplit(self._url).hostname or ""
-        return not (host in ("localhost", "::1") or host.startswith("127."))
+        return not is_loopback(self._url)
+
+    @property
+    def endpoint(self) -> str:
+        """Where requests go, without user and password."""
+        return without_user(self._url)
 
     @property
     def sha256(self) -> str:
         """Hash of provider, model and address: the weights themselves cannot be seen."""
-        return hashlib.sha256(f"{self._name}\n{self._url}".encode()).hexdigest()
+        return hashlib.sha256(f"{self._name}\n{self.endpoint}".encode()).hexdigest()
 
     @property
     def dim(self) -> int:
@@ -136,34 +144,38 @@ class RemoteEmbedder:
 
     def _post(self, body: dict[str, Any]) -> Any:
         """The JSON of an answer; what may pass is tried again after a while."""
-        last = ModelError(f"{self._name!r} does not answer")
-        for wait_s in (0.0, *_WAITS_S):
-            if wait_s:
-                self._sleep(wait_s)
+        for wait_s in (*_WAITS_S, None):
+            asked_s = 0.0
             try:
                 response = self._http().post(f"{self._url}/embeddings", json=body)
-            except httpx.HTTPError as error:
+            except (httpx.HTTPError, httpx.InvalidURL) as error:
                 last = ModelError(
-                    f"cannot reach {self._name!r} at {self._url}: {error or type(error).__name__}",
+                    f"cannot reach {self._name!r} at {self.endpoint}: "
+                    f"{error or type(error).__name__}",
                     "check the network, OPENAI_BASE_URL or OLLAMA_BASE_URL",
                 )
-                continue
-            if response.status_code == 200:
-                try:
-                    return response.json()
-                except ValueError as error:
-                    raise ModelError(f"{self._name!r} did not answer with JSON") from error
-            last = self._failure(response)
-            if response.status_code not in _AGAIN or "insufficient_quota" in response.text:
-                break
-            self._sleep(_retry_after(response))
+            else:
+                if response.status_code == 200:
+                    try:
+                        return response.json()
+                    except ValueError as error:
+                        raise ModelError(f"{self._name!r} did not answer with JSON") from error
+                last = self._failure(response)
+                if response.status_code not in _AGAIN or "insufficient_quota" in response.text:
+                    break
+                asked_s = _retry_after(response)
+            if wait_s is not None:
+                self._sleep(max(wait_s, asked_s))
         raise last
 
     def _http(self) -> httpx.Client:
         with self._lock:
             if self._client is None:
                 headers = {"Authorization": f"Bearer {self._key}"} if self._key else {}
-                self._client = httpx.Client(headers=headers, timeout=TIMEOUT_S)
+                # A proxy of the environment would take this machine's texts elsewhere.
+                self._client = httpx.Client(
+                    headers=headers, timeout=TIMEOUT_S, trust_env=self.remote
+                )
             return self._client
 
     def _failure(self, response: httpx.Response) -> ModelError:
@@ -175,10 +187,18 @@ class RemoteEmbedder:
         text = _short(text.replace(self._key, "…") if self._key else text)
         status = f"HTTP {response.status_code}"
         if response.status_code in (401, 403):
-            return ModelError(f"{self._name!r} refused the key ({status}): {text}", "check the key")
+            if self._key:
+                return ModelError(
+                    f"{self._name!r} refused the key ({status}): {text}", "check the key"
+                )
+            return ModelError(
+                f"{self._name!r} wants a key ({status}): {text}",
+                "OPENAI_API_KEY is sent to OpenAI and to the host of OPENAI_BASE_URL only: "
+                "set both",
+            )
         if response.status_code == 404:
             hint = "check the model's name and the address"
-            return ModelError(f"{self._name!r} was not found at {self._url}: {text}", hint)
+            return ModelError(f"{self._name!r} was not found at {self.endpoint}: {text}", hint)
         return ModelError(f"{self._name!r} failed ({status}): {text}")
 
 
@@ -186,6 +206,25 @@ def _default_url(provider: str) -> str:
     if provider == "ollama":
         return os.environ.get("OLLAMA_BASE_URL") or OLLAMA_URL
     return os.environ.get("OPENAI_BASE_URL") or OPENAI_URL
+
+
+def _key_for(url: str) -> str:
+    """``OPENAI_API_KEY`` where the URL's host may have it.
+
+    Raises:
+        ModelNotInstalled: it has characters that no HTTP header can hold.
+    """
+    key = os.environ.get("OPENAI_API_KEY", "").strip()
+    trusted = {host_of(OPENAI_URL), host_of(os.environ.get("OPENAI_BASE_URL"))}
+    if not key or not (host_of(url) in trusted or is_loopback(url)):
+        return ""
+    if not (key.isascii() and key.isprintable()):
+        raise ModelNotInstalled(
+            "the environment variable OPENAI_API_KEY is no key: it holds other characters than "
+            "keys do",
+            "export OPENAI_API_KEY=…",
+        )
+    return key
 
 
 def _cut(text: str) -> str:

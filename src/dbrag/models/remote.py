@@ -15,10 +15,10 @@ import re
 import threading
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from dbrag.errors import DbragError, InvalidReply, ModelError, ModelNotInstalled, PromptTooLong
 from dbrag.models.base import Prompt, Reply
+from dbrag.models.endpoints import OLLAMA_URL, OPENAI_URL, host_of, is_loopback, without_user
 from dbrag.models.json_schema import problem_of
 
 if TYPE_CHECKING:
@@ -28,8 +28,6 @@ TIMEOUT_S = 120.0
 AT_ONCE = 8
 """Requests under way at the same time, over all calls of one model."""
 DEFAULT_CONTEXT_TOKENS = 128_000
-OLLAMA_URL = "http://localhost:11434/v1"
-OPENAI_HOST = "api.openai.com"
 _ALIASES = {"google-gla": "google", "google-vertex": "google-cloud"}
 _VARIABLE = re.compile(r"`?\b([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)\b`?")
 _EXTRA = re.compile(r"pydantic-ai-slim\[([\w-]+)\]")
@@ -67,13 +65,12 @@ class RemoteModel:
     @property
     def remote(self) -> bool:
         """False only when the endpoint is on this machine."""
-        return not _is_loopback(getattr(self._model, "base_url", None))
+        return not is_loopback(getattr(self._model, "base_url", None))
 
     @property
     def endpoint(self) -> str:
         """Where requests go, without user and password; empty where it is not told."""
-        url = urlsplit(str(getattr(self._model, "base_url", None) or ""))
-        return url._replace(netloc=url.netloc.rpartition("@")[2]).geturl()
+        return without_user(str(getattr(self._model, "base_url", None) or ""))
 
     @property
     def context_tokens(self) -> int:
@@ -303,7 +300,7 @@ def _known_as(spec: str) -> str:
     provider, _, model = spec.partition(":")
     provider = _ALIASES.get(provider, provider)
     base = os.environ.get("OPENAI_BASE_URL", "")
-    if provider == "openai" and base and urlsplit(base).hostname != OPENAI_HOST:
+    if provider == "openai" and base and host_of(base) != host_of(OPENAI_URL):
         provider = "openai-chat"  # others rarely have OpenAI's newer responses API
     return f"{provider}:{model}"
 
@@ -321,11 +318,6 @@ def _refuses_schema(error: Exception) -> bool:
     """gpt-3.5-turbo and many compatible endpoints answer a schema with HTTP 400."""
     words = r"response_format|json_schema|text\.format|structured"
     return getattr(error, "status_code", None) in (400, 422) and bool(re.search(words, str(error)))
-
-
-def _is_loopback(url: str | None) -> bool:
-    host = urlsplit(url).hostname if url else None
-    return host is not None and (host in ("localhost", "::1") or host.startswith("127."))
 
 
 def _cut(text: str, stop: Sequence[str]) -> str:
