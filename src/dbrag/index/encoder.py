@@ -73,5 +73,6 @@ def check_encoder(known: Encoder | None, sha256: str, name: str = "") -> None:
     now = f"{name} ({sha256[:12]}…)" if name else f"{sha256[:12]}…"
     raise EncoderMismatch(
         f"the index was built with the encoder {known.name} ({known.sha256[:12]}…), not {now}",
-        "use that encoder (--encoder), or dbrag index --force encodes everything anew",
+        "use that encoder (encoder in dbrag.toml, or DBRAG_ENCODER), or encode everything "
+        "anew: dbrag index --force",
     )
