@@ -15,11 +15,8 @@ from weakref import WeakKeyDictionary
 from dbrag.catalog.catalog import Catalog
 from dbrag.errors import DbragError, SourceError, SourceNotFound, UnknownName, UsageError
 from dbrag.execution.guard import Admitted, admit
-from dbrag.index.files import translated
-from dbrag.index.inputs import read_notes_in_force
-from dbrag.index.joins import read_joins
-from dbrag.index.layout import Layout
-from dbrag.index.manifest import read_manifest
+from dbrag.index.manifest import known_places, read_manifest
+from dbrag.index.store import problems_of
 from dbrag.reasoning.evidence import odd_warnings
 from dbrag.settings import Settings
 from dbrag.textsafe import without_password
@@ -34,7 +31,7 @@ from dbrag.types import (
 )
 
 if TYPE_CHECKING:
-    from dbrag.index.manifest import SourceEntry
+    from dbrag.index.manifest import Place
     from dbrag.index.store import Index
     from dbrag.sources.base import SkippedSource, Source
 
@@ -102,7 +99,7 @@ def identity(spec: str) -> str:
     return without_password(spec) if "://" in spec else str(Path(spec).expanduser().resolve())
 
 
-def spec_of(entry: SourceEntry) -> str:
+def spec_of(entry: Place) -> str:
     """The ``--source`` that opens an indexed source again under the same name; no password."""
     origin, location = without_password(entry.origin), without_password(entry.location)
     return origin if origin != location else f"{entry.name}={location}"
@@ -178,13 +175,18 @@ def index_dir(settings: Settings, specs: Sequence[str]) -> Path:
 def indexed_sources(settings: Settings) -> tuple[str, ...]:
     """The sources that a given index holds, for commands without ``--source``.
 
+    Also those of an index of another format: ``dbrag index --force`` makes it anew from them.
+
     Raises:
+        IndexUnusable: it is damaged.
         UsageError: no index is given, or it holds none.
     """
     if settings.index:
-        found = read_manifest(Path(settings.index).expanduser())
-        if found is not None and found.sources:
-            return tuple(dict.fromkeys(spec_of(entry) for entry in found.sources))
+        directory = Path(settings.index).expanduser()
+        found = known_places(directory)
+        if found:
+            return tuple(dict.fromkeys(map(spec_of, found)))
+        read_manifest(directory)
     raise UsageError(
         "no source is given",
         'add -s PATH (a database file or a folder), or sources = ["…"] to dbrag.toml',
@@ -311,14 +313,7 @@ def left_out_warnings(sources: Sequence[Source]) -> tuple[AnswerWarning, ...]:
 
 def index_warnings(sources: Sequence[Source], directory: Path) -> tuple[AnswerWarning, ...]:
     """What an index that was just made leaves out: files, notes and joins that fit nothing."""
-    manifest = read_manifest(directory)
-    problems: tuple[AnswerWarning, ...] = ()
-    if manifest is not None:
-        with translated(directory, "read"):
-            files = Layout(directory).generation(manifest.generation)
-            joins = read_joins(files)
-            problems = read_notes_in_force(files).problems + (joins.problems if joins else ())
-    return left_out_warnings(sources) + problems
+    return left_out_warnings(sources) + problems_of(directory)
 
 
 def source_warnings(

@@ -50,11 +50,12 @@ class TestBadIndex:
     @pytest.mark.parametrize(
         ("content", "message"),
         [
-            (b"{", "damaged"),
+            (b"{", "is damaged: it is not JSON"),
             (b"[]", "not the manifest"),
             (b'{"name": "a web page"}', "not the manifest"),
             (b'{"format": "dbrag-index", "version": 99}', "format 99"),
-            (b'{"format": "dbrag-index", "version": 1}', "damaged"),
+            (b'{"format": "dbrag-index", "version": 3}', "is damaged: KeyError"),
+            (b'{"format": "dbrag-index", "version": 1}', "format 1, this"),
         ],
     )
     def test_damaged_manifest(
@@ -218,3 +219,25 @@ class TestReaders:
         assert lines["zoo"]["status"] == "indexed"
         assert (lines["zoo"]["rows"], lines["zoo"]["sampled"]) == (2, ())
         assert 0 <= lines["zoo"]["age_s"] < 60
+
+    @pytest.mark.parametrize("kind", ["sketches", "joins"])
+    @pytest.mark.parametrize("content", [b"", b"garbage", b"PK\x03\x04", b"{}"])
+    def test_damaged_sketches_are_healed_by_force(
+        self, build: Any, folder: Path, tmp_path: Path, kind: str, content: bytes
+    ) -> None:
+        build(folder)
+        generation = next(iter(Layout(tmp_path / "index").generations().values()))
+        for path in (generation.root / kind).iterdir():
+            path.write_bytes(content)
+        change(folder / "zoo.db", "INSERT INTO animal VALUES (3, 'wolf')")
+        with pytest.raises(IndexUnusable) as error:
+            build(folder / "zoo.db")
+        assert "--force" in error.value.hint
+        assert statuses(build(folder / "zoo.db", force=True)) == {"zoo": "built"}
+        with open_index(tmp_path / "index") as index:
+            assert {table.ref.source for table in index.catalog.tables} == {"shop", "zoo"}
+            codes = [problem.code for problem in index.join_problems]
+            assert codes == ["joins_not_inferred"]  # of the shop, which was not read again
+        build(folder, force=True)
+        with open_index(tmp_path / "index") as index:
+            assert not index.join_problems

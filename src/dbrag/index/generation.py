@@ -16,7 +16,13 @@ from dbrag.index.places import write_places
 from dbrag.index.row_hashes import Partial
 from dbrag.index.row_vectors import keep_row_vectors, write_row_vectors
 from dbrag.index.rows import ROWS, row_texts
-from dbrag.index.sketches import Columns, keep_sketches, read_sketches, write_sketches
+from dbrag.index.sketches import (
+    Columns,
+    are_whole,
+    keep_sketches,
+    read_sketches,
+    write_sketches,
+)
 from dbrag.index.summaries import column_texts, entry_texts
 from dbrag.index.tables import TableTexts, write_tables
 from dbrag.index.values import VALUES, column_values
@@ -39,12 +45,21 @@ class NextGeneration:
         files: the new folder; must not exist.
         previous: the generation to take from; None starts empty.
         inputs: what texts depend on besides the sources.
+        force: sketches that are damaged are left behind, like those of an older index.
     """
 
-    def __init__(self, files: Generation, previous: Generation | None, inputs: TextInputs) -> None:
+    def __init__(
+        self,
+        files: Generation,
+        previous: Generation | None,
+        inputs: TextInputs,
+        *,
+        force: bool = False,
+    ) -> None:
         self.files = files
         self._previous = previous
         self._inputs = inputs
+        self._force = force
         self._sources: list[str] = []
         self._taken: dict[str, list[str]] = {}
         self._sketched: Columns = {}
@@ -78,12 +93,18 @@ class NextGeneration:
         ordered = sorted(tables, key=lambda table: (table.ref.schema or "", table.ref.name))
         write_catalog(self.files.catalog(source), ordered, marks)
         with translated(self.files.root.parent, "write"):
-            known = read_sketches(self._previous, source) if self._previous else {}
+            known = self._known_sketches(source)
             # Without a profile nothing was read: then an earlier sketch is of other rows.
             kept = {t.ref: known[t.ref] for t in ordered if t.profile and t.ref in known}
             write_sketches(self.files, source, ordered, kept | self._sketched)
         self._sketched = {}
         self._sources.append(source)
+
+    def _known_sketches(self, source: str) -> Columns:
+        """Those of the tables of a source that may stay: none where all are read again."""
+        if self._previous is None or self._force:
+            return {}
+        return read_sketches(self._previous, source)
 
     def take_over(
         self, source: str, kept: Collection[TableRef], left: Collection[TableRef]
@@ -123,7 +144,8 @@ class NextGeneration:
             return
         for source in kept:
             link(self._previous.catalog(source), self.files.catalog(source))
-            keep_sketches(self._previous, self.files, source)
+            if not self._force or are_whole(self._previous, source):
+                keep_sketches(self._previous, self.files, source)
             self._sources.append(source)
 
     def write_tables(

@@ -47,6 +47,15 @@ class SourceEntry:
 
 
 @dataclass(frozen=True, slots=True)
+class Place:
+    """Where an indexed source is, all that can be known of one in an index of another format."""
+
+    name: str
+    location: str
+    origin: str
+
+
+@dataclass(frozen=True, slots=True)
 class FailedSource:
     """A source that could not be read last time; tried again when its stamp changes.
 
@@ -128,6 +137,18 @@ def read_manifest(directory: Path) -> Manifest | None:
         return _manifest(data)
     except (KeyError, TypeError, ValueError) as error:
         raise IndexUnusable(f"{str(path)!r} is damaged: {error!r}", REBUILD) from error
+
+
+def known_places(directory: Path) -> tuple[Place, ...]:
+    """The sources of an index, also of one whose format is another; () where nothing is known."""
+    try:
+        data = json.loads(Layout(directory).manifest.read_bytes())
+        entries = data["sources"] if data["format"] == FORMAT else ()
+        return tuple(
+            Place(str(one["name"]), str(one["location"]), str(one["origin"])) for one in entries
+        )
+    except (OSError, ValueError, KeyError, TypeError):
+        return ()
 
 
 def write_manifest(directory: Path, manifest: Manifest) -> None:

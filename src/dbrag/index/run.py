@@ -84,7 +84,8 @@ class Run:
             self.encoder.load()
         number = 1 + max(self.layout.generations(), default=0)
         previous = self._previous()
-        new = NextGeneration(self.layout.generation(number), previous, self.inputs)
+        files = self.layout.generation(number)
+        new = NextGeneration(files, previous, self.inputs, force=self.force)
         entries, lines = self._read_sources(new)
         self._check_any_usable(entries)
         changes = entries or self.plan.dropped or self.plan.retext or self._rows_due

@@ -143,6 +143,18 @@ def keep_sketches(previous: Generation, files: Generation, source: str) -> None:
             link(old, new)
 
 
+def are_whole(files: Generation, source: str) -> bool:
+    """Whether the files of a source, if it has them, can be read."""
+    try:
+        read_sketches(files, source)
+        if inferred_file(files, source).exists():
+            data = json.loads(inferred_file(files, source).read_bytes())
+            _ = data["version"], [edge_of(entry) for entry in data["edges"]]
+    except Exception:  # of numpy, zip and JSON alike
+        return False
+    return True
+
+
 def edge_data(edge: JoinEdge) -> Mapping[str, Any]:
     """An edge as JSON."""
     return asdict(edge)

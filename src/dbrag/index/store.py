@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from dbrag.index.manifest import Manifest
     from dbrag.settings import Settings
     from dbrag.sources.base import SkippedSource, Source
+    from dbrag.types import AnswerWarning
 
 _TRIES = 20
 
@@ -130,6 +131,28 @@ def open_index(directory: Path, encoder_sha256: Callable[[], str] | None = None)
     raise IndexUnusable(
         f"the index in {str(directory)!r} is damaged: {files.root.name} is missing", REBUILD
     )
+
+
+def problems_of(directory: Path) -> tuple[AnswerWarning, ...]:
+    """Notes and joins of the settings that had no effect when the index was made.
+
+    Raises:
+        IndexUnusable: it is damaged.
+    """
+    for _ in range(_TRIES):
+        manifest = read_manifest(directory)
+        if manifest is None:
+            return ()
+        files = Layout(directory).generation(manifest.generation)
+        try:
+            with translated(directory, "read"):
+                return read_notes_in_force(files).problems + read_joins(files).problems
+        except IndexUnusable:
+            # Another process may have switched to the next generation and cleaned up.
+            now = read_manifest(directory)
+            if now is not None and now.generation == manifest.generation:
+                raise
+    return ()
 
 
 def describe(
