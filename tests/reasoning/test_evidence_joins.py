@@ -39,6 +39,10 @@ def told(
         "SELECT 1 FROM orders AS o JOIN customers AS c ON o.customer_id = c.id",
         "SELECT 1 FROM orders, customers WHERE customers.ID = Orders.Customer_ID",
         "WITH x AS (SELECT * FROM orders) SELECT 1 FROM x JOIN customers c ON c.id = customer_id",
+        "SELECT 1 FROM customers WHERE id IN (SELECT customer_id FROM orders)",
+        "SELECT 1 FROM customers WHERE (id) NOT IN (SELECT o.customer_id AS c FROM orders AS o)",
+        "SELECT 1 FROM customers WHERE id = (SELECT customer_id FROM orders LIMIT 1)",
+        "SELECT 1 FROM orders AS o JOIN customers AS c ON o.customer_id IS c.id",
     ],
 )
 def test_an_inferred_join_is_told(sql: str) -> None:
@@ -54,6 +58,9 @@ def test_an_inferred_join_is_told(sql: str) -> None:
         "SELECT 1 FROM orders CROSS JOIN customers",
         "SELECT 1 FROM orders AS o JOIN customers AS c ON o.id = c.id",
         "SELECT 1 FROM orders, customers WHERE orders.customer_id = 3",
+        "SELECT 1 FROM orders, customers WHERE orders.customer_id IN (1, 2)",
+        "SELECT 1 FROM customers WHERE id IN (SELECT MAX(total) FROM orders)",
+        "SELECT 1 FROM orders NATURAL JOIN customers",
     ],
 )
 def test_joined_otherwise(sql: str) -> None:
@@ -71,6 +78,7 @@ def test_a_declared_edge_says_nothing_of_another() -> None:
 def test_every_column_of_a_key_and_using() -> None:
     assert told("SELECT 1 FROM lines JOIN orders USING (a)", "lines", "orders") == []
     assert len(told("SELECT 1 FROM lines JOIN orders USING (a, b)", "lines", "orders")) == 1
+    assert len(told("SELECT 1 FROM lines NATURAL JOIN orders", "lines", "orders")) == 1
 
 
 def test_a_table_with_itself() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from decimal import Decimal
 
 import sqlglot
@@ -132,7 +132,8 @@ def _sampled(catalog: Catalog, used: Sequence[TableRef]) -> Iterable[AnswerWarni
 def inferred_joins(program: Program, joins: JoinGraph) -> Iterable[AnswerWarning]:
     """The inferred edges that a program joins over.
 
-    An edge counts as used where its two tables are, and two columns of its names are equated.
+    An edge counts as used where its two tables are, and two columns of its names are equated:
+    by ``=``, ``USING`` or ``NATURAL``, or by ``IN`` with a subquery.
     """
     tables = sorted(set(program.tables), key=str)
     edges = [
@@ -142,7 +143,8 @@ def inferred_joins(program: Program, joins: JoinGraph) -> Iterable[AnswerWarning
         for edge in joins.between(a, b)
         if not edge.declared
     ]
-    equated = _equated(program) if edges else set()
+    names = {name.casefold() for edge in edges for name in edge.left_columns}
+    equated = _equated(program, names) if edges else set()
     for edge in edges:
         pairs = zip(edge.left_columns, edge.right_columns, strict=True)
         if all(frozenset((a.casefold(), b.casefold())) in equated for a, b in pairs):
@@ -153,17 +155,36 @@ def inferred_joins(program: Program, joins: JoinGraph) -> Iterable[AnswerWarning
             )
 
 
-def _equated(program: Program) -> set[frozenset[str]]:
-    """Names of columns that a statement compares for equality or joins by USING."""
+def _equated(program: Program, named: Collection[str]) -> set[frozenset[str | None]]:
+    """Folded names of columns that a statement equates.
+
+    Args:
+        named: columns that a natural join would equate with others of the same name.
+    """
     tree = sqlglot.parse_one(program.sql, dialect=program.dialect)
+    compared = [(equal.left, equal.right) for equal in tree.find_all(exp.EQ, exp.NullSafeEQ)]
+    compared += [
+        (one.this, one.args["query"]) for one in tree.find_all(exp.In) if one.args.get("query")
+    ]
     found = {
-        frozenset((equal.left.name.casefold(), equal.right.name.casefold()))
-        for equal in tree.find_all(exp.EQ)
-        if isinstance(equal.left, exp.Column) and isinstance(equal.right, exp.Column)
+        frozenset(names)
+        for one, other in compared
+        if None not in (names := {_column_name(one), _column_name(other)})
     }
-    for join in tree.find_all(exp.Join):
+    joins = list(tree.find_all(exp.Join))
+    for join in joins:
         found |= {frozenset((name.name.casefold(),)) for name in join.args.get("using") or ()}
+    if any(join.method == "NATURAL" for join in joins):
+        found |= {frozenset((name,)) for name in named}
     return found
+
+
+def _column_name(side: exp.Expr) -> str | None:
+    """The folded name of a column, or of the one column that a subquery gives."""
+    side = side.unnest()
+    if isinstance(side, exp.Query) and len(side.selects) == 1:
+        side = side.selects[0].unalias()
+    return side.name.casefold() if isinstance(side, exp.Column) else None
 
 
 def _duplicate_names(execution: Execution | None) -> Iterable[AnswerWarning]:
