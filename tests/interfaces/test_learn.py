@@ -79,6 +79,7 @@ def test_broken_pairs_are_listed(cli, learned: Path, small_shop: Path) -> None:
         ((), "nothing to learn"),
         ((QUESTION, "--sql", SQL, "--forget"), "do not go together"),
         ((QUESTION, "--list"), "takes no question"),
+        (("-", "--sql", "-"), "both come from standard input"),
         (("--forget",), "question is empty"),
         (("  ", "--sql", SQL), "question is empty"),
         ((QUESTION, "--sql", " "), "statement is empty"),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dbrag.interfaces.cli import main
+from dbrag.interfaces.cli import main, output
 from dbrag.models.embed_remote import RemoteEmbedder
 from dbrag.models.testing import HashEmbedder
 
@@ -70,6 +70,32 @@ def test_index_and_search(
     code, found, _ = run(capsys, "search", "-s", str(small_shop), "Which customers are there?")
     assert (code, found["candidates"][0]["table"]["name"]) == (0, "customers")
     assert "Which customers are there?" in endpoint
+
+
+@pytest.mark.parametrize(
+    "command",
+    [["index"], ["search", "customers?"], ["joins"], ["learn", "--list"]],
+    ids=lambda command: command[0],
+)
+def test_every_command_that_indexes_says_first_what_leaves_the_machine(
+    small_shop: Path,
+    endpoint: list[str],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    command: list[str],
+) -> None:
+    monkeypatch.setattr(RemoteEmbedder, "remote", property(lambda _: True))
+    sent_before: list[int] = []
+    note = output.note
+
+    def noted(text: str) -> None:
+        sent_before.extend([len(endpoint)] * ("another machine" in text))
+        note(text)
+
+    monkeypatch.setattr(output, "note", noted)
+    assert run(capsys, *command, "-s", str(small_shop))[0] == 0
+    assert sent_before == [0]
+    assert endpoint
 
 
 def test_another_model_of_the_endpoint_is_another_encoder(

@@ -130,6 +130,20 @@ def test_a_similar_question_is_shown_in_the_request_only(small_shop: Path, file:
     assert other.prompts[0].context == prompt.context  # the static part is the same
 
 
+@pytest.mark.parametrize("remote", [True, False])
+def test_what_a_remote_model_is_shown_of_the_file_is_told(
+    small_shop: Path, file: Path, remote: bool
+) -> None:
+    write_pair(file, Pair(QUESTION, SQL, "small shop"))
+    with connect(small_shop, file) as db:
+        db._chat_model = FunctionModel(lambda _: "SELECT COUNT(*) FROM customers", remote=remote)
+        similar = db.ask("How many customers live in the city Rome?", votes=1)
+        other = db.ask("Which order lines are there?", votes=1)
+    sent = [w.message for w in similar.warnings if "learned questions" in w.message]
+    assert len(sent) == remote
+    assert not [w for w in other.warnings if "learned questions" in w.message]
+
+
 def test_a_similar_pair_that_is_broken_is_told(small_shop: Path, file: Path) -> None:
     write_pair(file, Pair(QUESTION, "SELECT town FROM customers", "small shop"))
     with connect(small_shop, file, "SELECT COUNT(*) FROM customers", votes=1) as db:
@@ -200,6 +214,9 @@ def test_vectors_are_kept_by_question(file: Path, tmp_path: Path) -> None:
         before = embedder.encoded
         learned().prepare()
         assert embedder.encoded == before + 5
+    with (tmp_path / "v.npz").open("wb") as bare:
+        np.save(bare, np.zeros(3))
+    learned().prepare()
     np.savez(tmp_path / "v.npz", keys=np.zeros((2, 16), np.uint8), vectors=np.zeros((3, 64)))
     learned().prepare()
     assert not list(tmp_path.glob("*.part"))

@@ -71,6 +71,13 @@ def remote_warning(model: str) -> AnswerWarning:
     )
 
 
+def learned_sent_warning(model: str) -> AnswerWarning:
+    """That learned pairs left this machine, for ``provider:name``."""
+    return AnswerWarning(
+        "remote_model", f"similar learned questions with their SQL were sent to {model}, too"
+    )
+
+
 def warnings_of(
     catalog: Catalog, joins: JoinGraph, selection: Selection, winner: Attempt, split: bool
 ) -> tuple[AnswerWarning, ...]:

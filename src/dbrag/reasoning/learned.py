@@ -298,8 +298,8 @@ def _load(path: Path, dim: int) -> dict[bytes, NDArray[np.float32]]:
     try:
         with np.load(path, allow_pickle=False) as file:
             keys, vectors = file["keys"], file["vectors"]
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
-        return {}
+    except (OSError, ValueError, KeyError, EOFError, TypeError, zipfile.BadZipFile):
+        return {}  # TypeError: a bare array
     if keys.dtype != np.uint8 or vectors.dtype != np.float32:
         return {}
     if keys.shape[1:] != (16,) or vectors.shape != (len(keys), dim):

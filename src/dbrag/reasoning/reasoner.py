@@ -186,6 +186,8 @@ class Reasoner:
         self._warn_of_remote(model.name, model.remote, outcome)
         shop = self._workshop(selection, model, outcome.usage, dry_run)
         solved = self._similar(question, shop.source, outcome)
+        if solved and model.remote:
+            outcome.warnings.append(evidence.learned_sent_warning(model.name))
         attempts = self._attempts(question, selection, candidates, shop, outcome.requested, solved)
         ran = [a for a in attempts if (a.program if dry_run else a.execution) is not None]
         outcome.valid = len(ran)

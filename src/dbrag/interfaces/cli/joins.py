@@ -26,11 +26,13 @@ if TYPE_CHECKING:
 def joins(run: Run, tables: tuple[str, ...], declared: bool, inferred: bool) -> int:
     """List the joins of the tables (default: all), each with its confidence and evidence."""
     from dbrag import scope
+    from dbrag.interfaces.cli.ask import tell_remote
     from dbrag.interfaces.cli.notices import Events
 
     if declared and inferred:
         raise UsageError("--declared and --inferred exclude each other", "leave both out for all")
     with Events(run) as events, run.database() as database:
+        tell_remote(database.settings, chat=False)
         index = database.opened_index(events)
         refs = {scope.resolve(index.catalog, name) for name in tables}
         names = {source.name for source in database.sources}

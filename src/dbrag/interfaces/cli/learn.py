@@ -8,7 +8,7 @@ import click
 
 from dbrag.errors import UsageError
 from dbrag.interfaces.cli import output
-from dbrag.interfaces.cli.ask import read_text
+from dbrag.interfaces.cli.ask import read_text, tell_remote
 from dbrag.interfaces.cli.options import Run, common_options, pass_run
 
 if TYPE_CHECKING:
@@ -47,9 +47,15 @@ def learn(
         )
     if list_all and question is not None:
         raise UsageError(f"--list takes no question: {question!r}", "dbrag learn --list")
+    if question == statement == "-":
+        raise UsageError(
+            "question and statement cannot both come from standard input",
+            "write the question in quotes; --sql - reads the statement",
+        )
     if not list_all:
         question = run.asked = read_text(question or "", "question")
     with Events(run) as events, run.database() as database:
+        tell_remote(database.settings, chat=False)
         database.opened_index(events)
         learned, path = _opened(database)
         if list_all:
