@@ -7,6 +7,7 @@ program → votes → Answer. Everything that dbrag does starts in one of the me
 from __future__ import annotations
 
 import time
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -97,7 +98,8 @@ class Database:
         self.settings = settings
         self._chat_model = chat_model
         self._embedder = embedder
-        self._vocabulary: tuple[store.Index, SourceVocabulary] | None = None
+        # A weak reference: an index that was replaced would else be kept on the disk.
+        self._vocabulary: tuple[weakref.ref[store.Index], SourceVocabulary] | None = None
         self.sources: tuple[Source, ...]
         self.skipped: tuple[SkippedSource, ...]
         specs = settings.sources or scope.indexed_sources(settings)
@@ -341,10 +343,12 @@ class Database:
         return self._open.current(self.sources, self.skipped, on_event)
 
     def _source_vocabulary(self, index: store.Index) -> SourceVocabulary:
-        if self._vocabulary is None or self._vocabulary[0] is not index:
+        known = self._vocabulary
+        if known is None or known[0]() is not index:
             names = {source.name for source in self.sources}
-            self._vocabulary = index, SourceVocabulary(list(index.catalog.bare(names)))
-        return self._vocabulary[1]
+            known = weakref.ref(index), SourceVocabulary(list(index.catalog.bare(names)))
+            self._vocabulary = known
+        return known[1]
 
     def _retriever(self) -> Retriever:
         return Retriever(self.settings, self.embedder(), self.chat_model, self._chat_model)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from dbrag import scope
@@ -39,6 +40,9 @@ Stale = Sequence[tuple[str, str]]
 class OpenIndex:
     """The index of some sources, opened once and brought up to date before each use.
 
+    Threads may share it. An index that is replaced stays readable for the questions that
+    still use it: it is let go, not closed.
+
     Args:
         directory: the folder of the index.
         settings: the user's notes, and how old the index of a server under constant
@@ -65,6 +69,7 @@ class OpenIndex:
         self._encoder = encoder
         self._build = build
         self._index: Index | None = None
+        self._opening = Lock()
         self._known: tuple[tuple[int, ...], Manifest | None] = ((), None)
         self.late: tuple[AnswerWarning, ...] = ()
 
@@ -82,8 +87,8 @@ class OpenIndex:
             EncoderMismatch: it was built with another encoder.
         """
         known = self._manifest()
-        if self._index and known and self._index.manifest.generation != known.generation:
-            self.close()  # another process has indexed since
+        if self._index and known and not _is_of(self._index, known):
+            self._index = None  # another process has indexed since
         if known is not None and known.sources and known.row_vectors is None:
             check_row_search(self._settings.row_search)
         stale = stale_sources(known, sources, skipped)
@@ -123,7 +128,7 @@ class OpenIndex:
         """Make the texts anew; where that is not possible now, the old ones will do."""
         if on_event:
             on_event({"stage": "index", "sources": [], "reason": "; ".join(changed)})
-        self.close()
+        self._index = None
         try:
             remake_texts(self._directory, embedder=self._encoder, settings=self._settings)
         except (IndexLocked, IndexUnusable) as error:
@@ -140,6 +145,7 @@ class OpenIndex:
         """Index what is out of date; while another process does, the old index will do."""
         if on_event:
             on_event(event(stale))
+        self._index = None
         try:
             self._build()
         except IndexLocked as error:
@@ -148,9 +154,18 @@ class OpenIndex:
             self.late = warnings(stale, error.message)
 
     def _opened(self) -> Index:
-        if self._index is None:
-            self._index = open_index(self._directory, lambda: self._encoder().sha256)
-        return self._index
+        with self._opening:
+            index = self._index
+            if index is None:
+                index = open_index(self._directory, lambda: self._encoder().sha256)
+                self._index = index
+        return index
+
+
+def _is_of(index: Index, known: Manifest) -> bool:
+    """Whether it is the generation in force; numbers start anew where the folder was removed."""
+    ours = index.manifest
+    return (ours.generation, ours.created) == (known.generation, known.created)
 
 
 def event(stale: Stale) -> Mapping[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import weakref
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -39,18 +40,20 @@ def writer_lock(path: Path) -> Iterator[None]:
 
 
 class ReaderLock:
-    """Keeps a generation from being cleaned up while it is read."""
+    """Keeps a generation from being cleaned up while it is read.
+
+    It ends with ``release``, or when the last one who holds this object lets it go.
+    """
 
     def __init__(self, path: Path) -> None:
         """Raises ``FileNotFoundError`` when the generation is already gone."""
-        self._descriptor: int | None = os.open(path, os.O_RDONLY)
-        _lock(self._descriptor, shared=True)
+        descriptor = os.open(path, os.O_RDONLY)
+        self._release = weakref.finalize(self, os.close, descriptor)
+        _lock(descriptor, shared=True)
 
     def release(self) -> None:
         """Let go; may be called twice."""
-        if self._descriptor is not None:
-            os.close(self._descriptor)
-            self._descriptor = None
+        self._release()
 
 
 def is_read(path: Path) -> bool:
