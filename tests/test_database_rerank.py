@@ -128,3 +128,13 @@ def test_a_remote_model_that_reranks_and_answers_is_warned_of_once(small_shop: P
         answer = db.ask(QUESTION)
     assert answer.status == "answered"
     assert [w.code for w in answer.warnings].count("remote_model") == 1
+
+
+@pytest.mark.parametrize("count", [0, -1])
+def test_counts_below_one_are_refused(small_shop: Path, count: int) -> None:
+    with connect(small_shop, ScriptedModel([])) as db:
+        for name in ("top", "k"):
+            with pytest.raises(UsageError, match=f"{name} must be at least 1, not {count}"):
+                db.search(QUESTION, **{name: count})  # type: ignore[arg-type]
+        with pytest.raises(UsageError, match=f"votes must be at least 1, not {count}"):
+            db.ask(QUESTION, votes=count)

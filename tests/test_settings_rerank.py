@@ -15,7 +15,8 @@ from dbrag.settings import Settings, load_settings
     [
         ('rerank = "yes"', 'rerank must be one of "auto", "on", "off", not \'yes\''),
         ('row_context = "all"', 'row_context must be one of "relevant", "random", "none"'),
-        ("rerank_k = 0", "rerank_k must be at least 1"),
+        ("rerank_k = 0", "rerank_k must be at least 2, not 0"),
+        ("rerank_k = 1", "rerank_k must be at least 2, not 1"),
         ("rerank_votes = 0", "rerank_votes must be at least 1"),
         ("rerank_tokens = 0", "rerank_tokens must be at least 1"),
         ("m = 0", "m must be at least 1"),

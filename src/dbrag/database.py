@@ -162,11 +162,12 @@ class Database:
             rerank: let the chat model order the best ones anew; None as the settings say.
 
         Raises:
-            UsageError: an empty question, an unknown or ambiguous table name.
+            UsageError: an empty question, a count below 1, an unknown or ambiguous table name.
             ModelError: reranking is on, and the model cannot be loaded or fails.
         """
         started = time.perf_counter()
         question = scope.checked_question(question)
+        scope.checked_counts(top=top, k=k)
         timer = StageTimer()
         with timer.stage("open"):
             index = self.opened_index(on_event)
@@ -213,11 +214,12 @@ class Database:
                 learned program answers.
 
         Raises:
-            UsageError: an empty or too long question, an unknown table name.
+            UsageError: an empty or too long question, votes below 1, an unknown table name.
             ModelError: the model cannot be loaded.
         """
         started = time.perf_counter()
         question = scope.checked_question(question)
+        scope.checked_counts(votes=votes)
         index = self.opened_index(on_event)
         retriever = self._retriever()
         found = self._found(retriever, index, question, tables, exclude)

@@ -163,6 +163,17 @@ def checked_question(question: str) -> str:
     return text
 
 
+def checked_counts(**counts: int | None) -> None:
+    """Refuse arguments that count something and are not at least 1; None is the default.
+
+    Raises:
+        UsageError: one is less.
+    """
+    for name, value in counts.items():
+        if value is not None and value < 1:
+            raise UsageError(f"{name} must be at least 1, not {value!r}")
+
+
 def index_dir(settings: Settings, specs: Sequence[str]) -> Path:
     """The given folder, or one in the cache that depends on the set of sources only."""
     if settings.index:

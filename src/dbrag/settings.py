@@ -77,7 +77,7 @@ class Settings:
         joins: ``[joins]`` of ``dbrag.toml``: joins to add and to remove.
         membership: tables of one database support each other in the ranking.
         rerank: whether the chat model orders the best tables anew: "on", "off", or "auto"
-            (by model, see ``retrieval.rerank.is_on``).
+            (by model, see ``retrieval.auto.is_wanted``).
         rerank_k: tables shown to the model; None means ``k``, fewer to a small local model.
         rerank_votes: replies whose orders are fused; more than one are sampled.
         rerank_tokens: what a reranking prompt may take; None depends on the model.
@@ -141,12 +141,14 @@ class Settings:
             "max_result_mb",
             "profile_rows",
         )
-        names += ("engine_mb", "source_rows", "m", "rerank_k", "rerank_votes", "rerank_tokens")
+        names += ("engine_mb", "source_rows", "m", "rerank_votes", "rerank_tokens")
         names += ("dense_rows",)
         for name in names:
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise UsageError(f"{name} must be at least 1, not {value!r}")
+        if self.rerank_k is not None and self.rerank_k < 2:  # one table has no order
+            raise UsageError(f"rerank_k must be at least 2, not {self.rerank_k!r}")
         for name, words in _WORDS.items():
             if getattr(self, name) not in words:
                 known = ", ".join(f'"{word}"' for word in words)
