@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from dbrag.catalog.catalog import Catalog
+from dbrag.catalog.names import owners
 from dbrag.errors import DbragError, SourceError, SourceNotFound, UnknownName, UsageError
 from dbrag.execution.guard import Admitted, admit
 from dbrag.index.manifest import known_places, read_manifest
 from dbrag.index.store import problems_of
 from dbrag.reasoning.evidence import odd_warnings
+from dbrag.reasoning.explanation import evidence_of
 from dbrag.settings import Settings
 from dbrag.textsafe import without_password
 from dbrag.types import (
@@ -49,7 +51,7 @@ def resolve(catalog: Catalog, name: str) -> TableRef:
         UsageError: no such table, or several.
     """
     wanted = name.strip().casefold()
-    found = [ref for ref in catalog.refs if wanted in {form.casefold() for form in _spellings(ref)}]
+    found = owners({wanted}, catalog.refs).get(wanted, [])
     if len(found) == 1:
         return found[0]
     if found:
@@ -79,13 +81,6 @@ def chosen(
         both = ", ".join(sorted(str(ref) for ref in only & never))
         raise UsageError(f"asked to use and to exclude the same tables: {both}")
     return only or None, never
-
-
-def _spellings(ref: TableRef) -> set[str]:
-    spellings = {ref.name, f"{ref.source}.{ref.name}", str(ref)}
-    if ref.schema is not None:
-        spellings.add(f"{ref.schema}.{ref.name}")
-    return spellings
 
 
 def identity(spec: str) -> str:
@@ -286,17 +281,18 @@ def statement_answer(
     max_rows: int,
 ) -> Answer:
     """What ``dbrag sql`` gives back: the result of the user's own statement."""
+    program = Program(
+        steps=(Step("answer", admitted.sql),),
+        sql=admitted.sql,
+        dialect=source.dialect,
+        tables=admitted.tables,
+    )
     return Answer(
         question=statement,
         status="answered",
         text="",
         execution=execution,
-        program=Program(
-            steps=(Step("answer", admitted.sql),),
-            sql=admitted.sql,
-            dialect=source.dialect,
-            tables=admitted.tables,
-        ),
+        program=program,
         tables=admitted.tables,
         votes_requested=0,
         warnings=(*file_warnings(source, admitted.tables), *warnings),
@@ -308,6 +304,7 @@ def statement_answer(
         },
         tokens={"prompt": 0, "cached": 0, "completion": 0},
         max_rows=max_rows,
+        evidence=evidence_of(program, {table.ref: table for table in reflected(source)}),
     )
 
 

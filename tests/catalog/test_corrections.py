@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from dbrag.catalog.catalog import Catalog
 from dbrag.catalog.corrections import BY_USER, corrected
 from dbrag.catalog.joins import JoinEdge
 from dbrag.types import Column, Table, TableRef
@@ -18,7 +19,7 @@ ORDERS = table("orders", "id", "customer_id", "a", "b")
 LINES = table("lines", "a", "b")
 DOTTED = table("2024.csv", "file.id")
 OTHER = table("orders", "id", source="zoo")
-TABLES = [CUSTOMERS, ORDERS, LINES, DOTTED]
+TABLES = Catalog([CUSTOMERS, ORDERS, LINES, DOTTED])
 INFERRED = JoinEdge(
     ORDERS.ref, ("customer_id",), CUSTOMERS.ref, ("id",), declared=False, confidence=0.4
 )
@@ -71,6 +72,7 @@ def test_names_with_dots() -> None:
         ("orders.client = customers.id", "shop.orders has no such column"),
         ("client.id = customers.id", "names no indexed table"),
         ("id = customers.id", "names no indexed table"),
+        ("None.orders.id = customers.id", "names no indexed table"),  # it has no schema
         ("", "write"),
         ("customers.id = customers.id", "joined with itself"),
         ("zoo.orders.id = customers.id", "two sources"),
@@ -80,7 +82,7 @@ def test_names_with_dots() -> None:
 )
 def test_what_names_no_join_is_told(text: str, words: str) -> None:
     for add, remove in (((text,), ()), ((), (text,))):
-        edges, problems = corrected([INFERRED], [*TABLES, OTHER], add, remove)
+        edges, problems = corrected([INFERRED], Catalog([*TABLES.tables, OTHER]), add, remove)
         assert edges == [INFERRED]
         assert [problem.code for problem in problems] == ["joins_setting"]
         assert words in problems[0].message
@@ -91,3 +93,21 @@ def test_removing_what_is_no_join() -> None:
     edges, problems = corrected([INFERRED], TABLES, (), ("orders.id = customers.id",))
     assert edges == [INFERRED]
     assert "there is no such join" in problems[0].message
+
+
+def test_only_the_named_tables_are_looked_at() -> None:
+    """Of 100,000 tables most never come into memory."""
+    read: list[TableRef] = []
+
+    class Looked(dict[TableRef, Table]):
+        def __getitem__(self, ref: TableRef) -> Table:
+            read.append(ref)
+            return super().__getitem__(ref)
+
+    catalog = Catalog(TABLES.tables)
+    vars(catalog)["by_ref"] = Looked(TABLES.by_ref)
+    vars(catalog)["refs"] = TABLES.refs
+    vars(catalog)["tables"] = None
+    edges, problems = corrected([], catalog, ("orders.customer_id = shop.customers.id",), ())
+    assert (len(edges), problems) == (1, [])
+    assert set(read) == {ORDERS.ref, CUSTOMERS.ref}

@@ -13,16 +13,17 @@ columns: ``a.x = b.x and a.y = b.y``.
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dbrag.catalog.joins import JoinEdge
+from dbrag.catalog.names import owners
 from dbrag.types import AnswerWarning
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from dbrag.catalog.catalog import Catalog
     from dbrag.types import Table, TableRef
 
 BY_USER = "added in dbrag.toml"
@@ -36,18 +37,17 @@ class NotAJoin(ValueError):
 
 
 def corrected(
-    edges: Iterable[JoinEdge], tables: Sequence[Table], add: Sequence[str], remove: Sequence[str]
+    edges: Iterable[JoinEdge], catalog: Catalog, add: Sequence[str], remove: Sequence[str]
 ) -> tuple[list[JoinEdge], list[AnswerWarning]]:
     """The edges as the user wants them, and the corrections that could not be made.
 
     An added edge counts as declared, and replaces an inferred one of the same columns. A
-    removed one may be written in either direction; it may be declared or inferred.
+    removed one may be written in either direction; it may be declared or inferred. Of all
+    tables only those that are named are looked at.
     """
-    columns = _Columns(tables) if add or remove else None
+    columns = _Columns(catalog, (*add, *remove))
     kept = {_ends(edge): edge for edge in edges}
     problems: list[AnswerWarning] = []
-    if columns is None:
-        return list(kept.values()), problems
     for text in remove:
         try:
             if kept.pop(_ends(columns.edge(text)), None) is None:
@@ -81,16 +81,23 @@ def _ends(edge: JoinEdge) -> frozenset[tuple[TableRef, str, TableRef, str]]:
     )
 
 
-class _Columns:
-    """Tables by every name they may be called."""
+def _dots(text: str) -> list[int]:
+    return [i for i, character in enumerate(text) if character == "."]
 
-    def __init__(self, tables: Iterable[Table]) -> None:
-        self._named: dict[str, list[Table]] = defaultdict(list)
-        for table in tables:
-            ref = table.ref
-            names = {ref.name, str(ref), f"{ref.source}.{ref.name}", f"{ref.schema}.{ref.name}"}
-            for name in names:
-                self._named[name.casefold()].append(table)
+
+class _Columns:
+    """The tables that corrections may mean, by every name they may be called.
+
+    Args:
+        texts: the corrections.
+    """
+
+    def __init__(self, catalog: Catalog, texts: Iterable[str]) -> None:
+        self._tables = catalog.by_ref
+        sides = [s.strip() for text in texts for part in _AND.split(text) for s in part.split("=")]
+        self._named = owners(
+            {side[:dot].casefold() for side in sides for dot in _dots(side)}, catalog.refs
+        )
 
     def edge(self, text: str) -> JoinEdge:
         """The edge that a correction names.
@@ -118,8 +125,8 @@ class _Columns:
         """Table and column; names may hold dots, so every way of reading it is tried."""
         found = []
         known: list[Table] = []
-        for dot in (i for i, character in enumerate(text) if character == "."):
-            for table in self._named.get(text[:dot].casefold(), ()):
+        for dot in _dots(text):
+            for table in map(self._tables.__getitem__, self._named.get(text[:dot].casefold(), ())):
                 known.append(table)
                 column = table.column(text[dot + 1 :])
                 if column is not None:

@@ -1,9 +1,15 @@
-"""Words of table and column names, as far as they tell which column refers to which table."""
+"""Names: what a table may be called, and which words tell what a column refers to."""
 
 from __future__ import annotations
 
 import re
 from functools import lru_cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+
+    from dbrag.types import TableRef
 
 _CAMEL = re.compile(
     r"(?<=[^\W\d_A-Z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|(?<=\D)(?=\d)|(?<=\d)(?=\D)"
@@ -30,6 +36,28 @@ _ROLES = """
 parent manager mgr supervisor boss superior report previous prev next predecessor successor"""
 ROLES = frozenset(_ROLES.split())
 """What a row of a table is to another row of the same table."""
+
+
+def spellings(ref: TableRef) -> set[str]:
+    """Everything that a table may be called: its name, with schema or source or both before it."""
+    forms = {ref.name, f"{ref.source}.{ref.name}", str(ref)}
+    if ref.schema is not None:
+        forms.add(f"{ref.schema}.{ref.name}")
+    return forms
+
+
+def owners(wanted: Collection[str], refs: Iterable[TableRef]) -> dict[str, list[TableRef]]:
+    """Which tables may be called so, in the order of ``refs``; letter case is of no account.
+
+    Args:
+        wanted: names, case folded; the others take no memory.
+    """
+    found: dict[str, list[TableRef]] = {}
+    for ref in refs:
+        for form in {text.casefold() for text in spellings(ref)}:
+            if form in wanted:
+                found.setdefault(form, []).append(ref)
+    return found
 
 
 @lru_cache(maxsize=100_000)

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from dbrag.catalog.catalog import Catalog
+from dbrag.catalog.names import owners, spellings
 from dbrag.options import TableNote
 from dbrag.textsafe import one_line
 from dbrag.types import AnswerWarning, Column, Table, TableRef
@@ -107,12 +108,12 @@ def notes_of(notes: Mapping[str, TableNote], catalog: Catalog) -> NotesInForce:
     """
     if not notes:
         return NO_NOTES
-    owners = _owners({name.strip().casefold() for name in notes}, catalog.refs)
+    named = owners({name.strip().casefold() for name in notes}, catalog.refs)
     found: dict[TableRef, tuple[str, TableNote]] = {}
     unused: list[str] = []
     cut: list[str] = []
     for name, note in sorted(notes.items()):
-        owned = _narrowed(name.strip(), owners.get(name.strip().casefold(), []))
+        owned = _narrowed(name.strip(), named.get(name.strip().casefold(), []))
         if len(owned) != 1:
             unused.append(_not_one(name, owned, catalog.refs, len(unused) < _TOLD))
             continue
@@ -127,28 +128,11 @@ def notes_of(notes: Mapping[str, TableNote], catalog: Catalog) -> NotesInForce:
     return NotesInForce({ref: note for ref, (_, note) in found.items()}, problems)
 
 
-def _owners(wanted: set[str], refs: Iterable[TableRef]) -> dict[str, list[TableRef]]:
-    """Name in small letters → the tables that may be called so."""
-    owners: dict[str, list[TableRef]] = {}
-    for ref in refs:
-        for form in {text.casefold() for text in _spellings(ref)}:
-            if form in wanted:
-                owners.setdefault(form, []).append(ref)
-    return owners
-
-
-def _spellings(ref: TableRef) -> set[str]:
-    forms = {ref.name, f"{ref.source}.{ref.name}", str(ref)}
-    if ref.schema is not None:
-        forms.add(f"{ref.schema}.{ref.name}")
-    return forms
-
-
 def _narrowed(name: str, refs: list[TableRef]) -> list[TableRef]:
     """Of several, the one that is written exactly so."""
     if len(refs) > 1:
         whole = [ref for ref in refs if str(ref).casefold() == name.casefold()]
-        exact = [ref for ref in whole or refs if name in _spellings(ref)]
+        exact = [ref for ref in whole or refs if name in spellings(ref)]
         return exact if len(exact) == 1 else whole or refs
     return refs
 

@@ -85,7 +85,7 @@ def make_joins(files: Generation, catalog: StoredCatalog, inputs: JoinInputs) ->
     problems: list[AnswerWarning] = []
     if inputs.add or inputs.remove:
         edges = [edge for _, found in of_sources for edge in found]
-        edges, problems = corrected(edges, catalog.tables, inputs.add, inputs.remove)
+        edges, problems = corrected(edges, catalog, inputs.add, inputs.remove)
         of_sources = ((source, found) for source, found in _by_source(edges).items())
     lines = [
         (source, _line([edge_data(edge) for edge in JoinGraph(found).edges]))
