@@ -51,7 +51,7 @@ def test_the_json_has_every_key_of_the_contract(small_shop: Path) -> None:
         data = db.ask("List all customers").to_dict()
     assert list(data) == [
         "schema", "question", "status", "columns", "rows", "row_count", "truncated", "text",
-        "steps", "sql", "dialect", "tables", "agreement", "votes", "warnings", "error",
+        "steps", "sql", "dialect", "tables", "agreement", "votes", "warnings", "evidence", "error",
         "seconds", "tokens", "model",
     ]  # fmt: skip
     assert (data["row_count"], len(data["rows"]), data["truncated"]) == (3, 2, True)
@@ -382,3 +382,16 @@ def test_a_source_that_cannot_be_read_says_why_before_there_is_an_index(tmp_path
         for _ in range(2):
             with pytest.raises(SourceError, match="is no text"):
                 db.search("anything")
+
+
+def test_an_answer_tells_what_its_program_does(small_shop: Path) -> None:
+    sql = "SELECT city, COUNT(*) AS n FROM customers WHERE name LIKE 'A%' GROUP BY city"
+    with connect(small_shop, sql, "no SQL", "no SQL", votes=1) as db:
+        told = db.ask("How many customers by city?").to_dict()["evidence"]
+        direct = db.sql(sql).to_dict()["evidence"]
+        failed = db.ask("How many?", tables=["customers"]).to_dict()
+    assert told["tables"][0]["rows"] == 3
+    assert told["filters"] == ["customers.name starts with 'A'"]
+    assert told["groups"] == ["customers.city"]
+    assert {**direct, "tables": told["tables"]} == told
+    assert (failed["status"], failed["evidence"]) == ("failed", None)

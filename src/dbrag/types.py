@@ -304,7 +304,8 @@ Status = Literal["answered", "unanswerable", "failed"]
 class Answer:
     """What ``ask`` gives back: the engine's result with its program and evidence.
 
-    ``agreement`` is the share of valid votes behind the answer, None with one vote.
+    ``agreement`` is the share of valid votes behind the answer, None with one vote;
+    ``evidence`` tells what the program does (``reasoning.explanation``), JSON-ready.
     """
 
     question: str
@@ -324,6 +325,7 @@ class Answer:
     model: str | None = None
     trace: tuple[Mapping[str, Any], ...] = ()
     max_rows: int | None = None
+    evidence: Mapping[str, Any] | None = None
 
     @property
     def sql(self) -> str | None:
@@ -366,6 +368,7 @@ class Answer:
             "agreement": None if self.agreement is None else round(self.agreement, 4),
             "votes": {"requested": self.votes_requested, "valid": self.votes_valid},
             "warnings": [warning.to_dict() for warning in self.warnings],
+            "evidence": dict(self.evidence) if self.evidence else None,
             "error": dict(self.error) if self.error else None,
             "seconds": {name: round(s, 4) for name, s in self.seconds.items()},
             "tokens": dict(self.tokens),

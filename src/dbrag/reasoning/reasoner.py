@@ -19,6 +19,7 @@ from dbrag.models.base import ChatModel
 from dbrag.reasoning import evidence, prompts, vote
 from dbrag.reasoning.answerable import check_evidence
 from dbrag.reasoning.attempt import Attempt, Usage, Workshop
+from dbrag.reasoning.explanation import evidence_of
 from dbrag.reasoning.learned import Learned, run_solved
 from dbrag.reasoning.select import Selection, select
 from dbrag.retrieval.coverage import SourceVocabulary
@@ -153,6 +154,7 @@ class Reasoner:
             model=outcome.model,
             max_rows=max_rows,
             trace=tuple(self._trace),
+            evidence=evidence_of(winner.program if winner else None, self.index.catalog.by_ref),
         )
 
     def _work(

@@ -131,10 +131,13 @@ def show(run: Run, answer: Answer, *, explain: bool) -> None:
     if run.json:
         output.emit_json(answer_json(answer, run.command))
         return
+    from dbrag.interfaces.cli.evidence import evidence_lines
     from dbrag.interfaces.cli.render import answer_lines, trace_lines
 
     lines = answer_lines(answer, quiet=run.quiet)
     if explain:
+        if answer.evidence:
+            lines += ["", *evidence_lines(answer.evidence)]
         lines += ["", *trace_lines(answer.trace)]
     if lines:
         output.emit("\n".join(lines))
