@@ -11,7 +11,7 @@ import pytest
 
 from dbrag.errors import UsageError
 from dbrag.evaluation import run_eval
-from dbrag.evaluation.config import asks_model, behaviour, for_run
+from dbrag.evaluation.config import asks_model, behaviour, for_run, told
 from dbrag.evaluation.records import read_records
 from dbrag.settings import Settings
 
@@ -117,6 +117,25 @@ def test_the_configuration_says_whether_replies_are_remembered(
     assert for_run(Settings(reply_cache="on"), "answers", "dbrag").reply_cache == "on"
     given = for_run(replace(remote, reply_cache="on"), "answers", "dbrag", Parrot("SELECT 1"))
     assert given.reply_cache == "off"
+
+
+@pytest.mark.parametrize(
+    ("spec", "published"),
+    [
+        ("local:qwen2.5-coder-1.5b", "local:qwen2.5-coder-1.5b"),
+        ("local:/home/me/models/x.gguf", "local:x.gguf"),
+        ("/home/me/models/x.gguf", "x.gguf"),
+        ("C:\\models\\x.gguf", "x.gguf"),
+        ("/home/me/encoder/", "encoder"),
+        ("openrouter:meta/llama", "openrouter:meta/llama"),
+        ("openai:bge@https://me:secret@host/v1", "openai:bge@https://host/v1"),
+    ],
+)
+def test_what_is_published_of_a_models_name(spec: str, published: str) -> None:
+    assert told(spec) == published
+    settings = Settings(model=spec, encoder=spec)
+    values = behaviour(settings, "answers", "dbrag")["settings"]
+    assert (values["model"], values["encoder"]) == (published, published)
 
 
 def test_a_reranking_run_is_another_one_with_another_model(

@@ -155,6 +155,29 @@ def test_the_orders_of_a_reranking_are_told() -> None:
     ]
 
 
+def test_a_summary_is_told_without_braces() -> None:
+    from dbrag.interfaces.cli.evaluate import _summary_lines
+
+    summary = {
+        "macro": {"Row": {"precision": 0.5, "f1": 0.25}},
+        "by_tables": {"1": {"n": 3, "EX": 0.5}},
+        "interval": {"EX": {"databases": [None, None], "questions": [0.1, 0.2]}},
+    }
+    assert _summary_lines(summary) == [
+        "macro: Row (precision 0.5000, f1 0.2500)",
+        "by_tables: 1 (n 3, EX 0.5000)",
+        "interval: EX (databases [-, -], questions [0.1000, 0.2000])",
+    ]
+
+
+def test_a_password_of_the_encoder_is_not_told(cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DBRAG_ENCODER", "openai:x@https://me:secret-pw@host.example/v1")
+    for arguments in (("--json",), ()):
+        out = cli("models", "list", *arguments).out
+        assert "openai:x@https://host.example/v1" in out
+        assert "secret-pw" not in out
+
+
 def test_eval_does_not_take_sources(cli, run_eval) -> None:
     done = cli("eval", "retrieval", "--data", "d", "--questions", "q.json", "-s", "a.db")
     assert done.code == 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import time
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -10,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from dbrag.errors import UsageError
 from dbrag.evaluation.methods import MODEL_METHODS
+from dbrag.models.endpoints import spec_without_user
 from dbrag.models.load import is_remote, load_chat_model
+from dbrag.models.registry import LOCAL
 
 if TYPE_CHECKING:
     from dbrag.database import Database
@@ -97,11 +100,24 @@ def behaviour(settings: Settings, task: str, method: str) -> dict[str, Any]:
     elif method == "naive":
         unused |= {"votes", "rounds", "top", *_RERANKING[2:]}
     values = {name: value for name, value in asdict(settings).items() if name not in unused}
+    values |= {name: told(values[name]) for name in ("model", "encoder") if name in values}
     # They hold names of the user's, and records are published: only whether they changed counts.
     reading = [values.pop(name) for name in _READING]
     if any(map(_says_something, reading)):
         values["reading"] = hashlib.sha256(repr(reading).encode()).hexdigest()[:16]
     return {"settings": values, "weights": _weights()}
+
+
+def told(spec: str) -> str:
+    """The name of a model or an encoder as it may be published.
+
+    No folder of this machine, no user and password; ``versions`` has an encoder's hash.
+    """
+    provider, colon, _ = spec.partition(":")
+    if colon and len(provider) > 1 and not spec.startswith(LOCAL):
+        return spec_without_user(spec)
+    head = LOCAL if spec.startswith(LOCAL) else ""
+    return head + re.split(r"[\\/]", spec.removeprefix(LOCAL).rstrip("\\/"))[-1]
 
 
 def _says_something(value: Any) -> bool:
@@ -124,5 +140,5 @@ def identity(db: Database, task: str, method: str) -> dict[str, Any]:
     encoder = db.embedder()
     found: dict[str, Any] = {"encoder": {"name": encoder.name, "sha256": encoder.sha256}}
     if task == "answers" or asks_model(db.settings, method):
-        found["model"] = db.settings.model
+        found["model"] = told(db.settings.model)
     return found

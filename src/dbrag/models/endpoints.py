@@ -38,6 +38,12 @@ def is_loopback(url: str | None) -> bool:
         return host == "localhost"
 
 
+def spec_without_user(spec: str) -> str:
+    """``provider:model@url`` without user and password; other names as they are."""
+    named, at, url = spec.partition("@")
+    return named + at + without_user(url)
+
+
 def without_user(url: str) -> str:
     """A URL without user and password."""
     try:

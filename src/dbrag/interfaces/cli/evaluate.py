@@ -96,8 +96,7 @@ def _summary_lines(summary: Mapping[str, Any]) -> list[str]:
         if name == "orders":
             lines += [line for order, told in value.items() for line in _order_lines(order, told)]
         elif isinstance(value, dict):
-            inner = ", ".join(f"{k} {_number(v)}" for k, v in value.items())
-            lines.append(f"{name}: {inner}")
+            lines.append(f"{name}: {_inner(value)}")
         else:
             lines.append(f"{name}: {_number(value)}")
     return lines
@@ -114,5 +113,19 @@ def _order_lines(order: str, told: Mapping[str, Any]) -> list[str]:
     return [f"order {order}: {scores}", f"  the run's own gains: {', '.join(gains)}"]
 
 
+def _inner(value: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} {_number(inner)}" for name, inner in value.items())
+
+
 def _number(value: Any) -> str:
-    return f"{value:.4f}" if isinstance(value, float) else str(value)
+    match value:
+        case None:
+            return "-"
+        case float():
+            return f"{value:.4f}"
+        case dict():
+            return f"({_inner(value)})"
+        case list() | tuple():
+            return "[" + ", ".join(map(_number, value)) + "]"
+        case _:
+            return str(value)

@@ -27,16 +27,18 @@ def models() -> None:
 @pass_run
 def list_models(run: Run) -> int:
     """What can be fetched, what is here, and which model is in use."""
+    from dbrag.models.endpoints import spec_without_user
     from dbrag.types import SCHEMA_VERSION
 
     settings = run.settings()
     entries = _entries(settings)
+    encoder = spec_without_user(settings.encoder)
     if run.json:
         output.emit_json(
             {
                 "schema": SCHEMA_VERSION,
                 "model": settings.model,
-                "encoder": settings.encoder,
+                "encoder": encoder,
                 "models": entries,
             }
         )
@@ -57,7 +59,7 @@ def list_models(run: Run) -> int:
     ]
     names = ("name", "kind", "size", "licence", "weights", "note")
     lines = aligned(names, rows, width=terminal_width())
-    lines += ["", f"chat model in use: {settings.model}", f"encoder in use: {settings.encoder}"]
+    lines += ["", f"chat model in use: {settings.model}", f"encoder in use: {encoder}"]
     output.emit("\n".join(lines))
     return 0
 
