@@ -5,15 +5,18 @@ from __future__ import annotations
 import os
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from dbrag.errors import UsageError
-from dbrag.options import ColumnNote, TableNote
+from dbrag.options import ColumnNote, FileOptions, JoinOptions, SourceOptions, TableNote
 from dbrag.settings import Settings, load_settings
 
 
-def load(tmp_path: Path, arguments=None, toml: str | None = None, **environ: str) -> Settings:
+def load(
+    tmp_path: Path, arguments: dict[str, Any] | None = None, toml: str | None = None, **environ: str
+) -> Settings:
     if toml is not None:
         (tmp_path / "dbrag.toml").write_text(toml, encoding="utf-8")
     return load_settings(arguments, environ=environ, directory=tmp_path)
@@ -153,7 +156,7 @@ def test_sources_of_the_environment(tmp_path: Path) -> None:
 
 def test_every_setting_is_documented() -> None:
     for field in fields(Settings):
-        assert f"{field.name}:" in Settings.__doc__
+        assert f"{field.name}:" in (Settings.__doc__ or "")
 
 
 def test_cache_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -272,3 +275,52 @@ def test_notes_are_checked_however_they_come() -> None:
         Settings(notes={"a": {"descriptoin": "x"}})  # type: ignore[dict-item]
     with pytest.raises(UsageError, match=r"names 'a\.b' twice"):
         Settings(notes={"a.b": "x", "a": {"b": {"preferred": True}}})  # type: ignore[dict-item]
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted"),
+    [
+        ({"joins": {"add": ["a.x = b.x"]}}, {"joins": JoinOptions(add=("a.x = b.x",))}),
+        ({"joins": JoinOptions(remove=("a.x = b.x",))}, {}),
+        ({"notes": {"a": "people"}}, {"notes": {"a": TableNote("people")}}),
+        (
+            {"source_options": {"shop": {"schemas": ["hr"]}}},
+            {"source_options": {"shop": SourceOptions(schemas=("hr",))}},
+        ),
+        (
+            {"file_options": {"*.csv": {"delimiter": ";"}}},
+            {"file_options": {"*.csv": FileOptions(delimiter=";")}},
+        ),
+    ],
+)
+def test_tables_of_the_file_may_be_given_as_mappings(
+    tmp_path: Path, given: dict[str, Any], wanted: dict[str, Any]
+) -> None:
+    for settings in (load(tmp_path, given), Settings(**given)):
+        for name, value in (wanted or given).items():
+            assert getattr(settings, name) == value
+        settings.open_options().schemas_of("shop")
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"joins": 5},
+        {"joins": {"add": "a.x = b.x"}},
+        {"joins": {"added": ["a.x = b.x"]}},
+        {"notes": {5: "people"}},
+        {"notes": {"a": {5: {"b": {}}}}},
+        {"notes": {"a": {5: 5}}},
+        {"notes": {"a": {"columns": {5: "x"}}}},
+        {"source_options": 5},
+        {"source_options": {"shop": 5}},
+        {"file_options": {"*.csv": {"delimiters": ";"}}},
+        {"refresh_s": -1.0},
+        {"refresh_s": float("nan")},
+    ],
+)
+def test_wrong_tables_are_told_in_words(tmp_path: Path, given: dict[str, Any]) -> None:
+    with pytest.raises(UsageError):
+        load(tmp_path, given)
+    with pytest.raises(UsageError):
+        Settings(**given)

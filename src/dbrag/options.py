@@ -149,11 +149,13 @@ class OpenOptions:
 
 
 def read_options(kind: type[T], data: Any, where: str) -> T:
-    """One table of ``dbrag.toml`` as ``kind``.
+    """One table of ``dbrag.toml`` as ``kind``; what is one already stays.
 
     Raises:
         UsageError: no table, an unknown key, a value of another type.
     """
+    if isinstance(data, kind):
+        return data
     if not isinstance(data, Mapping):
         raise UsageError(f"{where} must be a table, not {data!r}", f"write [{where}]")
     hints = get_type_hints(kind)
@@ -187,7 +189,7 @@ def read_notes(
         raise UsageError(f"{where} must be a table, not {data!r}", 'write [notes."TABLE"]')
     notes: dict[str, TableNote] = {}
     for key, value in data.items():
-        names = (*_names, key)
+        names = (*_names, _name(key, where))
         here = f'notes."{".".join(names)}"'
         if not _names and key in _KEYS and not isinstance(value, Mapping):
             raise UsageError(
@@ -209,6 +211,12 @@ def read_notes(
     return notes
 
 
+def _name(key: Any, where: str) -> str:
+    if not isinstance(key, str):
+        raise UsageError(f"[{where}] holds the name {key!r}, which is no text")
+    return key
+
+
 _KEYS = tuple(one.name for one in fields(TableNote))
 
 
@@ -218,7 +226,7 @@ def _is_a_part(value: Any) -> bool:
         isinstance(value, Mapping)
         and bool(value)
         and all(isinstance(one, Mapping) for one in value.values())
-        and not any(difflib.get_close_matches(key, _KEYS, n=1, cutoff=0.75) for key in value)
+        and not any(difflib.get_close_matches(str(key), _KEYS, n=1, cutoff=0.75) for key in value)
     )
 
 
@@ -234,7 +242,10 @@ def _table_note(value: Any, where: str) -> TableNote:
     if isinstance(value, Mapping):
         rest = {key: one for key, one in value.items() if key != "columns"}
     note = read_options(TableNote, rest, where)
-    read = {name: _column_note(one, f'{where}.columns."{name}"') for name, one in columns.items()}
+    read = {
+        _name(name, f"{where}.columns"): _column_note(one, f'{where}.columns."{name}"')
+        for name, one in columns.items()
+    }
     return replace(_few(note, where), columns=read)
 
 

@@ -133,6 +133,13 @@ class Settings:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "notes", read_notes(self.notes))
+        object.__setattr__(self, "joins", read_options(JoinOptions, self.joins, "joins"))
+        for name, kind in (("source", SourceOptions), ("files", FileOptions)):
+            options = getattr(self, _TABLES[name])
+            if not isinstance(options, Mapping):
+                raise UsageError(f"{name} must be a table, not {options!r}")
+            read = {key: read_options(kind, one, f"{name}.{key}") for key, one in options.items()}
+            object.__setattr__(self, _TABLES[name], read)
         names: tuple[str, ...] = (
             "k",
             "top",
@@ -153,8 +160,8 @@ class Settings:
             if getattr(self, name) not in words:
                 known = ", ".join(f'"{word}"' for word in words)
                 raise UsageError(f"{name} must be one of {known}, not {getattr(self, name)!r}")
-        for name in ("rounds", "max_rows", "context_rows"):
-            if getattr(self, name) < 0:
+        for name in ("rounds", "max_rows", "context_rows", "refresh_s"):
+            if not getattr(self, name) >= 0:
                 raise UsageError(f"{name} must not be negative, not {getattr(self, name)!r}")
         for name in ("timeout_s", "profile_s", "source_s"):
             if not getattr(self, name) > 0:
