@@ -288,6 +288,10 @@ def test_a_killed_run_leaves_the_old_index_and_what_it_encoded(bed: Bed) -> None
     command = [sys.executable, "-c", CHILD, str(bed.folder), str(bed.directory)]
     assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
     assert bed.found("red panda", "text") == [(ANIMAL, 1)]
+    bed.change("INSERT INTO animal VALUES (3, 'wolf')")
+    bed.build("text")  # in between rows are searched by their words
+    assert Layout(bed.directory).row_vectors_part.exists()
+    bed.change("DELETE FROM animal WHERE id = 3")
     bed.build("dense", dense_rows=10_000)
     assert len(bed.rows) == 2
     assert len(bed.found("red panda")) == 6
@@ -326,7 +330,7 @@ def test_known_vectors_by_hash() -> None:
 
 def test_a_torn_record_is_left_out(tmp_path: Path) -> None:
     path = tmp_path / "part"
-    hashes, vectors = np.array([3, 4]), np.array([[1, 2], [3, 4]], np.float32)
+    hashes, vectors = np.array([3, 4]), np.array([[0.6, 0.8], [1, 0]], np.float32)
     for i in range(2):
         partial = Partial(path, "a" * 64)
         assert len(partial.read()[0]) == i
@@ -337,5 +341,12 @@ def test_a_torn_record_is_left_out(tmp_path: Path) -> None:
     found, kept = Partial(path, "a" * 64).read()
     assert (found.tolist(), kept.tolist()) == (hashes.tolist(), vectors.tolist())
     assert len(Partial(path, "b" * 64).read()[0]) == 0
+    data = path.read_bytes()
+    path.write_bytes(data[:-4] + bytes(4))  # pages that never came to the disk
+    found, kept = Partial(path, "a" * 64).read()
+    assert found.tolist() == hashes.tolist()  # 0 where it was 0
+    path.write_bytes(data[:-8] + bytes(8))
+    found, kept = Partial(path, "a" * 64).read()
+    assert found.tolist() == [3, -1]
     os.truncate(path, 10)
     assert len(Partial(path, "a" * 64).read()[0]) == 0

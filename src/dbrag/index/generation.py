@@ -197,13 +197,13 @@ class NextGeneration:
         """
         previous = self._previous if reuse else None
         with translated(self.files.root.parent, "write"):
+            partial = Layout(self.files.root.parent).row_vectors_part
+            if not reuse:
+                partial.unlink(missing_ok=True)
             if dense_rows is None:
                 if previous is not None:
                     keep_row_vectors(previous, self.files)
                 return {}
-            partial = Layout(self.files.root.parent).row_vectors_part
-            if not reuse:
-                partial.unlink(missing_ok=True)
             return write_row_vectors(
                 self.files,
                 previous,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 _HEADER_BYTES = 64
 _SEVERAL = 50_000
+_UNEVEN = 0.01
 
 
 def hash_rows(texts: Sequence[str], columns: Sequence[Sequence[str]]) -> Hashes:
@@ -100,39 +102,53 @@ class Partial:
     def __init__(self, path: Path, encoder_sha256: str) -> None:
         self._path = path
         self._encoder = encoder_sha256[:32]
-        self._whole_bytes = 0
+        self._goes_on = False
         self._file: Any = None
 
     def read(self) -> tuple[Hashes, Array]:
-        """Hashes ``[n]`` and vectors ``[n, dim]`` of an earlier run with the same encoder."""
+        """Hashes ``[n]`` and vectors ``[n, dim]`` of an earlier run with the same encoder.
+
+        Vectors stay in the file, memory-mapped. Records that a power failure left without
+        their vector, of length 1, are passed over.
+        """
         import numpy as np
 
         try:
-            data = self._path.read_bytes()
+            with self._path.open("rb") as file:
+                head = file.read(_HEADER_BYTES).decode("ascii", "replace")
         except FileNotFoundError:
-            data = b""
-        encoder, _, width = data[:_HEADER_BYTES].decode("ascii", "replace").partition(" ")
+            head = ""
+        encoder, _, width = head.partition(" ")
         dim = int(width) if width.strip().isdigit() else 0
         if encoder != self._encoder or dim < 1:
             return np.zeros(0, np.int64), np.zeros((0, 0), np.float32)
         record = _record(dim)
-        whole = (len(data) - _HEADER_BYTES) // record.itemsize
-        self._whole_bytes = _HEADER_BYTES + whole * record.itemsize
-        found = np.frombuffer(data, record, whole, _HEADER_BYTES)
-        return found["hash"].astype(np.int64), found["vector"].astype(np.float32)
+        n = (self._path.stat().st_size - _HEADER_BYTES) // record.itemsize
+        os.truncate(self._path, _HEADER_BYTES + n * record.itemsize)
+        self._goes_on = True
+        if not n:
+            return np.zeros(0, np.int64), np.zeros((0, dim), np.float32)
+        found = np.memmap(self._path, record, "r", _HEADER_BYTES, (n,))
+        vectors = found["vector"]
+        lengths = np.concatenate(
+            [
+                np.square(vectors[start : start + _SEVERAL]).sum(axis=1)
+                for start in range(0, n, _SEVERAL)
+            ]
+        )
+        # A hash that no row has, which are all positive.
+        return np.where(abs(lengths - 1) < _UNEVEN, found["hash"], -1), vectors
 
     def append(self, hashes: Hashes, vectors: Array) -> None:
         """Add rows that were encoded, after those that were read."""
         import numpy as np
 
-        if self._file is None and self._whole_bytes:
-            self._file = self._path.open("r+b")
-            self._file.seek(self._whole_bytes)
-            self._file.truncate()
-        elif self._file is None:
-            self._file = self._path.open("wb")
+        if self._file is None:
+            self._file = self._path.open("ab" if self._goes_on else "wb")
+        if not self._goes_on:
             header = f"{self._encoder} {vectors.shape[1]}".ljust(_HEADER_BYTES)
             self._file.write(header.encode("ascii"))
+            self._goes_on = True
         rows = np.empty(len(hashes), _record(vectors.shape[1]))
         rows["hash"], rows["vector"] = hashes, vectors
         self._file.write(rows.tobytes())

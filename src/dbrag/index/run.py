@@ -136,7 +136,8 @@ class Run:
                 rows_cut=tuple(str(ref) for ref in sorted(cut, key=str)),
             )
         )
-        self.layout.row_vectors_part.unlink(missing_ok=True)
+        if dense_rows is not None:  # else they wait until rows are searched by vectors again
+            self.layout.row_vectors_part.unlink(missing_ok=True)
         self.reporter.tell("switch", 1, 1)
 
     @property
