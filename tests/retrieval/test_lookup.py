@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dbrag.errors import IndexUnusable
+from dbrag.errors import IndexUnusable, ModelError
 from dbrag.index.build import build_index
 from dbrag.index.store import open_index
 from dbrag.models.testing import HashEmbedder
@@ -76,6 +78,39 @@ def test_the_way_of_searching_rows_reaches_the_candidates(index: Index, mode: An
     assert sorted(timer.seconds) == sorted(stages)
     again = rank(index, EMBEDDER, question, row_search=mode)
     assert again == [first, *others]
+
+
+class Failing(HashEmbedder):
+    """An encoder that does not answer."""
+
+    def encode(self, texts: Any) -> Any:
+        raise ModelError("no answer")
+
+
+def test_nothing_reads_the_index_after_an_error(
+    index: Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[str] = []
+
+    def slow(*_: object) -> list[Any]:
+        time.sleep(0.05)
+        done.append("values")
+        return []
+
+    monkeypatch.setattr(index.values, "search", slow)
+    with pytest.raises(ModelError, match="no answer"):
+        look_up(index, Failing(), "red panda")
+    assert done == ["values"]
+
+
+def test_many_threads_at_once(index: Index) -> None:
+    question = "Where does Ann Lee live?"
+    expected = look_up(index, EMBEDDER, question)
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda _: look_up(index, EMBEDDER, question), range(24)))
+    for one in found:
+        assert one.rows.best() == expected.rows.best()
+        assert one.mentions == expected.mentions
 
 
 def test_a_failing_look_up_is_an_error(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ another became 17).
 from __future__ import annotations
 
 import os
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
@@ -64,8 +64,12 @@ def look_up(
             return mentions_in(index, embedder, question)
 
     of_words, of_values = _pool().submit(words), _pool().submit(values)
-    with timer.stage("encode"):
-        vector = embedder.encode([question])[0]
+    try:
+        with timer.stage("encode"):
+            vector = embedder.encode([question])[0]
+    finally:
+        # Whoever gets an error may close the index: nothing may still read it.
+        wait((of_words, of_values))
     found, mentions = of_words.result(), of_values.result()
     with timer.stage("rows"):
         rows = index.rows.look(question, _ROW_HITS, mode=row_search, vector=vector, found=found)
