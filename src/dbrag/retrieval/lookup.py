@@ -11,13 +11,14 @@ import os
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dbrag.retrieval.timing import StageTimer
 from dbrag.retrieval.typos import mentions_in
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from concurrent.futures import Future
 
     import numpy as np
     from numpy.typing import NDArray
@@ -69,7 +70,8 @@ def look_up(
             vector = embedder.encode([question])[0]
     finally:
         # Whoever gets an error may close the index: nothing may still read it.
-        wait((of_words, of_values))
+        running: tuple[Future[Any], ...] = (of_words, of_values)
+        wait(running)
     found, mentions = of_words.result(), of_values.result()
     with timer.stage("rows"):
         rows = index.rows.look(question, _ROW_HITS, mode=row_search, vector=vector, found=found)
