@@ -112,6 +112,8 @@ CONTRACT_KEYS = {
     "agreement",
     "votes",
     "warnings",
+    "evidence",
+    "readings",
     "error",
     "seconds",
     "tokens",

@@ -76,6 +76,18 @@ def arrow_type(values: Sequence[Any]) -> str:
     return _SIMPLE.get(kind) or _DETAILED[kind](present)
 
 
+def arrow_table(columns: Sequence[tuple[str, str]], rows: Sequence[Sequence[Any]]) -> pa.Table:
+    """Rows as an Arrow table ``[n_rows, n_columns]``; ``columns`` are (name, type), names
+    may repeat."""
+    import pyarrow
+
+    arrays = [
+        arrow_array(pyarrow, [row[i] for row in rows], type_)
+        for i, (_, type_) in enumerate(columns)
+    ]
+    return pyarrow.Table.from_arrays(arrays, names=[name for name, _ in columns])
+
+
 def arrow_array(pa: Any, values: Sequence[Any], type_text: str) -> pa.Array:
     """Values as an Arrow array of that type; as text where it does not hold them. Never raises."""
     if type_text not in AS_TEXT:

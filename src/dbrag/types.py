@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
-from dbrag.arrow import arrow_array
+from dbrag.arrow import arrow_table
 from dbrag.values import json_value
 
 if TYPE_CHECKING:
@@ -284,17 +284,43 @@ class Execution:
 
     @cached_property
     def table(self) -> pa.Table:
-        """The result as Arrow ``[n_rows, n_columns]``, nothing rounded.
+        """The result as Arrow ``[n_rows, n_columns]``, exactly; names may repeat."""
+        return arrow_table([(column.name, column.type) for column in self.columns], self.rows)
 
-        Names may repeat. What no one Arrow type holds is text.
-        """
-        import pyarrow as pa
+    def to_dict(self, max_rows: int | None) -> dict[str, Any]:
+        """The result in the JSON contract: ``rows`` is cut at ``max_rows``, nothing else is."""
+        shown = self.rows if max_rows is None else self.rows[:max_rows]
+        return {
+            "columns": [{"name": c.name, "type": c.type} for c in self.columns],
+            "rows": [[json_value(value) for value in row] for row in shown],
+            "row_count": len(self.rows),
+            "truncated": len(shown) < len(self.rows),
+        }
 
-        arrays = [
-            arrow_array(pa, [row[i] for row in self.rows], column.type)
-            for i, column in enumerate(self.columns)
-        ]
-        return pa.Table.from_arrays(arrays, names=[column.name for column in self.columns])
+
+_NO_RESULT = Execution((), (), 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A result with as many votes as the answer; ``difference`` says what its program does."""
+
+    text: str
+    difference: str
+    program: Program
+    execution: Execution
+    votes: int
+
+    def to_dict(self, max_rows: int | None) -> dict[str, Any]:
+        """The ``readings`` entry of the JSON contract."""
+        return {
+            "text": self.text,
+            "difference": self.difference,
+            "sql": self.program.sql,
+            "tables": [table.to_dict() for table in self.program.tables],
+            **self.execution.to_dict(max_rows),
+            "votes": self.votes,
+        }
 
 
 Status = Literal["answered", "unanswerable", "failed"]
@@ -326,6 +352,7 @@ class Answer:
     trace: tuple[Mapping[str, Any], ...] = ()
     max_rows: int | None = None
     evidence: Mapping[str, Any] | None = None
+    readings: tuple[Reading, ...] = ()
 
     @property
     def sql(self) -> str | None:
@@ -339,29 +366,18 @@ class Answer:
 
     def to_pandas(self) -> pandas.DataFrame:
         """The whole result as a pandas frame (needs ``pip install pandas``)."""
-        if self.execution is None:
-            import pandas
-
-            return pandas.DataFrame()
-        return self.execution.table.to_pandas()
+        return (self.execution or _NO_RESULT).table.to_pandas()
 
     def to_dict(self) -> dict[str, Any]:
-        """The JSON of ``dbrag ask``; ``rows`` is cut at ``max_rows``, nothing else is."""
-        rows = self.execution.rows if self.execution else ()
-        shown = rows if self.max_rows is None else rows[: self.max_rows]
-        columns = self.execution.columns if self.execution else ()
+        """The JSON of ``dbrag ask``; rows are cut at ``max_rows``, nothing else is."""
+        steps = self.program.steps if self.program else ()
         return {
             "schema": SCHEMA_VERSION,
             "question": self.question,
             "status": self.status,
-            "columns": [{"name": c.name, "type": c.type} for c in columns],
-            "rows": [[json_value(value) for value in row] for row in shown],
-            "row_count": len(rows),
-            "truncated": len(shown) < len(rows),
+            **(self.execution or _NO_RESULT).to_dict(self.max_rows),
             "text": self.text,
-            "steps": [{"name": s.name, "sql": s.sql} for s in self.program.steps]
-            if self.program
-            else [],
+            "steps": [{"name": step.name, "sql": step.sql} for step in steps],
             "sql": self.sql,
             "dialect": self.program.dialect if self.program else None,
             "tables": [table.to_dict() for table in self.tables],
@@ -369,6 +385,7 @@ class Answer:
             "votes": {"requested": self.votes_requested, "valid": self.votes_valid},
             "warnings": [warning.to_dict() for warning in self.warnings],
             "evidence": dict(self.evidence) if self.evidence else None,
+            "readings": [reading.to_dict(self.max_rows) for reading in self.readings],
             "error": dict(self.error) if self.error else None,
             "seconds": {name: round(s, 4) for name, s in self.seconds.items()},
             "tokens": dict(self.tokens),

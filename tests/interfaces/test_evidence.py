@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dbrag.interfaces.cli.evidence import evidence_lines
 from dbrag.reasoning.explanation import account
-from dbrag.types import Column, Program, Table, TableRef
+from dbrag.types import Column, Execution, Program, Reading, ResultColumn, Table, TableRef
 from tests.interfaces.conftest import an_answer
 
 ORDERS = Table(
@@ -55,3 +55,18 @@ def test_explain_shows_them_and_the_json_holds_them(cli, fake) -> None:
     data = cli("ask", "-s", "a.db", "q", "--json").json
     assert data["evidence"]["filters"] == ["orders.total is over 3"]
     assert data["evidence"]["tables"][0]["rows"] == 1203
+
+
+def test_another_reading_is_printed_with_its_answer(cli, fake) -> None:
+    rows = tuple((n,) for n in range(30))
+    execution = Execution((ResultColumn("n\x1b[31m", "int64"),), rows, 0.1)
+    program = Program((), "SELECT n FROM orders", "sqlite", (ORDERS.ref,))
+    reading = Reading("30 rows.", "shows orders.n", program, execution, 2)
+    fake.result = an_answer(readings=(reading,))
+    out = cli("ask", "-s", "a.db", "q").out
+    assert "another reading (2 programs): shows orders.n\n" in out
+    assert "20 of 30 rows shown (--json shows more)\nits sql: SELECT n FROM orders" in out
+    assert "\x1b" not in out
+    assert "another reading" not in cli("ask", "-s", "a.db", "q", "-q").out
+    (told,) = cli("ask", "-s", "a.db", "q", "--json").json["readings"]
+    assert (told["row_count"], told["votes"], told["sql"]) == (30, 2, "SELECT n FROM orders")

@@ -21,12 +21,13 @@ from dbrag.reasoning.answerable import check_evidence
 from dbrag.reasoning.attempt import Attempt, Usage, Workshop
 from dbrag.reasoning.explanation import evidence_of
 from dbrag.reasoning.learned import Learned, run_solved
+from dbrag.reasoning.readings import readings_of
 from dbrag.reasoning.select import Selection, select
 from dbrag.retrieval.coverage import SourceVocabulary
 from dbrag.retrieval.rerank import Reranked
 from dbrag.settings import Settings
 from dbrag.sources.base import Source
-from dbrag.types import Answer, AnswerWarning, Candidate, TableRef
+from dbrag.types import Answer, AnswerWarning, Candidate, Reading, TableRef
 
 if TYPE_CHECKING:
     from dbrag.index.store import Index
@@ -67,6 +68,7 @@ class Outcome:
     winner: Attempt | None = None
     agreement: float | None = None
     error: DbragError | None = None
+    readings: tuple[Reading, ...] = ()
 
 
 class Reasoner:
@@ -155,6 +157,7 @@ class Reasoner:
             max_rows=max_rows,
             trace=tuple(self._trace),
             evidence=evidence_of(winner.program if winner else None, self.index.catalog.by_ref),
+            readings=outcome.readings,
         )
 
     def _work(
@@ -199,6 +202,8 @@ class Reasoner:
         outcome.winner = ran[tally.winners[0]] if tally else ran[0]
         outcome.agreement = tally.agreement if tally and outcome.requested > 1 else None
         split = bool(tally and tally.split)
+        if tally is not None:
+            outcome.readings = readings_of(tally, ran, self.index.catalog.by_ref)
         outcome.warnings += evidence.warnings_of(
             self.index.catalog, self.index.joins, selection, outcome.winner, split
         )

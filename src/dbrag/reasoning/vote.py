@@ -74,18 +74,26 @@ class Ballot:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """The outcome: positions of the winning ballots, best first, and the agreement."""
+    """The outcome: positions of the winning ballots, best first, and the agreement.
+
+    ``rivals`` are the other counted groups that are as large, the earliest first.
+    """
 
     winners: tuple[int, ...]
     agreement: float
-    split: bool
+    rivals: tuple[tuple[int, ...], ...] = ()
+
+    @property
+    def split(self) -> bool:
+        """Whether another result has as many votes."""
+        return bool(self.rivals)
 
 
 def tally(ballots: Sequence[Ballot]) -> Tally | None:
     """Count: the largest group wins, the earliest ballot on a tie.
 
     Hollow groups count only when there is no other. ``agreement`` is the winners'
-    share of all ballots; ``split`` tells that another counted group is as large.
+    share of all ballots.
     """
     if not ballots:
         return None
@@ -95,8 +103,8 @@ def tally(ballots: Sequence[Ballot]) -> Tally | None:
         groups.setdefault(ballots[i].key, []).append(i)
     ranked = sorted(groups.values(), key=lambda group: (-len(group), group[0]))
     best = ranked[0]
-    split = len(ranked) > 1 and len(ranked[1]) == len(best)
-    return Tally(tuple(best), len(best) / len(ballots), split)
+    rivals = tuple(tuple(group) for group in ranked[1:] if len(group) == len(best))
+    return Tally(tuple(best), len(best) / len(ballots), rivals)
 
 
 def decided(ballots: Sequence[Ballot], outstanding: int) -> bool:

@@ -131,10 +131,12 @@ def show(run: Run, answer: Answer, *, explain: bool) -> None:
     if run.json:
         output.emit_json(answer_json(answer, run.command))
         return
-    from dbrag.interfaces.cli.evidence import evidence_lines
+    from dbrag.interfaces.cli.evidence import evidence_lines, reading_lines
     from dbrag.interfaces.cli.render import answer_lines, trace_lines
 
     lines = answer_lines(answer, quiet=run.quiet)
+    for reading in answer.readings if not run.quiet else ():
+        lines += reading_lines(reading, answer.max_rows)
     if explain:
         if answer.evidence:
             lines += ["", *evidence_lines(answer.evidence)]

@@ -1,14 +1,16 @@
-"""What an answer rests on, for ``ask --explain``: the program in words."""
+"""What an answer rests on: the program in words, and other readings of the question."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from dbrag.interfaces.cli.render import count
-from dbrag.interfaces.cli.tables import cell_text
+from dbrag.interfaces.cli.render import count, terminal_width
+from dbrag.interfaces.cli.tables import aligned, cell_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from dbrag.types import Reading
 
 _SHOWN = 20
 """Lines of one kind; the JSON has all."""
@@ -42,6 +44,19 @@ def evidence_lines(evidence: Mapping[str, Any]) -> list[str]:
     if evidence["limit"]:
         lines.append(f"at most: {cell_text(evidence['limit'])}")
     return lines
+
+
+def reading_lines(reading: Reading, max_rows: int | None) -> list[str]:
+    """Another reading with its answer: what differs, the first rows, the SQL."""
+    votes = count(reading.votes, "program")
+    lines = ["", f"another reading ({votes}): {cell_text(reading.difference)}"]
+    rows = reading.execution.rows
+    shown = rows[: _SHOWN if max_rows is None else min(max_rows, _SHOWN)]
+    names = [column.name for column in reading.execution.columns]
+    lines += aligned(names, shown, width=terminal_width())
+    of = f"{len(shown):,} of {count(len(rows), 'row')} shown (--json shows more)"
+    lines.append(of if len(shown) < len(rows) else count(len(rows), "row"))
+    return [*lines, f"its sql: {cell_text(reading.program.sql)}"]
 
 
 def _name(table: Mapping[str, Any]) -> str:
