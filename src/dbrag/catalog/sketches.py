@@ -299,7 +299,7 @@ def containment(a: ColumnSketch, b: ColumnSketch) -> float | None:
         looked_up = looked_up[: int(np.searchsorted(looked_up, b.hashes[-1], "right"))]
     if not len(looked_up):
         return None
-    return float(is_among(looked_up, b.hashes).mean())
+    return int(np.count_nonzero(is_among(looked_up, b.hashes))) / len(looked_up)
 
 
 def containment_in_table(a: ColumnSketch, b: ColumnSketch, share: float) -> float | None:
@@ -346,6 +346,5 @@ def is_among(values: Hashes, among: Hashes) -> NDArray[np.bool_]:
 
     if not len(among):
         return np.zeros(len(values), bool)
-    places = np.searchsorted(among, values)
-    places[places == len(among)] = 0
-    return np.asarray(among[places] == values)
+    # One past the end is taken for the last, which is less.
+    return np.asarray(among.take(among.searchsorted(values), mode="clip") == values)
