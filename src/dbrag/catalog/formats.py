@@ -156,9 +156,11 @@ def _numbers(values: Sequence[str], is_text: bool) -> ColumnFormat | None:
     if not marked and any(number.coded for _, number in found):
         return ColumnFormat()
     by_number = [text for text, _ in sorted(found, key=lambda one: one[1].value)]
-    shapes = {number.shape: text for text, number in reversed(marked)}
+    shapes: dict[str, str] = {}
+    for text, number in marked:
+        shapes.setdefault(number.shape, text)
     return ColumnFormat(
-        numbers=tuple(reversed(shapes.values())),
+        numbers=tuple(shapes.values()),
         units=tuple(dict.fromkeys(_unit(number.unit) for _, number in found if number.unit)),
         prefix=all(number.prefix for _, number in found),
         unsorted=(is_text or bool(marked)) and by_number != sorted(by_number),

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
+from dbrag.catalog.formats import column_format, same_value
 from dbrag.catalog.joins import JoinEdge
 from dbrag.catalog.notes import description_of, spoken_names
 from dbrag.models.base import Prompt
@@ -40,6 +41,10 @@ _SHORTER = ((MAX_COLUMNS, False), (FEWEST_COLUMNS, False), (FEWEST_COLUMNS, True
 MAX_COMMENT_CHARS = 250
 MAX_COLUMN_COMMENT_CHARS = 150
 """Of comments, the user's descriptions and other names together."""
+MAX_FORMAT_CHARS = 120
+"""Of how a column's texts are written."""
+MAX_SPELLINGS = 6
+"""Stored spellings that are shown of one mentioned value."""
 MAX_QUESTION_CHARS = 20_000
 MAX_PROBLEM_CHARS = 600
 MAX_SOLVED_CHARS = 1000
@@ -120,11 +125,15 @@ def table_lines(
     """
     qualified = need_schemas(shown | {table.ref}, dialect)
     columns = _shown_columns(table, question, max_columns)
+    profiles = {profile.column: profile for profile in table.profile}
     lines = []
     for column in columns:
         type_ = f" {one_line(column.type, 30)}" if column.type else ""
         key = " PRIMARY KEY" if table.primary_key == (column.name,) else ""
         said = one_line(description_of(column), MAX_COLUMN_COMMENT_CHARS)
+        if column.name in profiles:
+            written = column_format(column, profiles[column.name]).in_words()
+            said = "; ".join(filter(None, (said, one_line(written, MAX_FORMAT_CHARS))))
         comment = f" -- {said}" if said and not brief else ""
         lines.append((f"{shown_name(column.name, dialect)}{type_}{key}", comment))
     if 1 < len(table.primary_key) <= max_columns:
@@ -205,11 +214,17 @@ def _match_lines(
     dialect: str,
     n: int = 3,
 ) -> list[str]:
+    """The first ``n`` values that are mentioned, each in all its stored spellings."""
     name = table_shown(table.ref, dialect, need_schemas(shown, dialect))
-    return [
-        f"{name}.{shown_name(match.column, dialect)} = {literal(match.value, dialect)}"
-        for match in list(matches.get(table.ref, ()))[:n]
-    ]
+    found: dict[tuple[str, str], list[str]] = {}
+    for match in matches.get(table.ref, ()):
+        found.setdefault((match.column, same_value(match.value)), []).append(match.value)
+    lines = []
+    for (column, _), values in list(found.items())[:n]:
+        spelled = [literal(value, dialect) for value in values[:MAX_SPELLINGS]]
+        text = f"= {spelled[0]}" if len(spelled) == 1 else f"IN ({', '.join(spelled)})"
+        lines.append(f"{name}.{shown_name(column, dialect)} {text}")
+    return lines
 
 
 def _join_hints(tables: Sequence[Table], joins: Sequence[JoinEdge], dialect: str) -> list[str]:
