@@ -18,6 +18,7 @@ from dbrag import freshness, scope
 from dbrag.execution.run import run
 from dbrag.index import build, store
 from dbrag.models.embed import remote_encoder_warnings
+from dbrag.reasoning.allowed import Allowed
 from dbrag.reasoning.evidence import remote_warning
 from dbrag.reasoning.learned import Learned
 from dbrag.reasoning.reasoner import Reasoner
@@ -224,6 +225,7 @@ class Database:
         retriever = self._retriever()
         found = self._found(retriever, index, question, tables, exclude)
         retrieve_s = time.perf_counter() - started
+        chosen = tuple(dict.fromkeys(scope.resolve(index.catalog, name) for name in tables))
         reasoner = Reasoner(
             index=index,
             sources={source.name: source for source in self.sources},
@@ -232,13 +234,12 @@ class Database:
             vocabulary=self._source_vocabulary(index),
             listener=on_event,
             learned=Learned.of(self.settings, self.index_dir, self.embedder),
+            allowed=Allowed(chosen, frozenset(scope.resolve(index.catalog, t) for t in exclude)),
         )
-        chosen = tuple(scope.resolve(index.catalog, name) for name in tables)
         return reasoner.answer(
             question,
             found.candidates,
             rerank=lambda: retriever.reranked(index, question, found, rerank=rerank).reranked,
-            only=chosen,
             votes=votes or self.settings.votes,
             dry_run=dry_run,
             max_rows=self.settings.max_rows if max_rows is None else max_rows,

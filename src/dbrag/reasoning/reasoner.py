@@ -17,6 +17,7 @@ from dbrag.errors import (
 )
 from dbrag.models.base import ChatModel
 from dbrag.reasoning import evidence, prompts, vote
+from dbrag.reasoning.allowed import EVERYTHING, Allowed
 from dbrag.reasoning.answerable import check_evidence
 from dbrag.reasoning.attempt import Attempt, Usage, Workshop
 from dbrag.reasoning.explanation import evidence_of
@@ -80,6 +81,7 @@ class Reasoner:
         model: gives the chat model; called only when a program has to be written.
         listener: told each entry of the trace as it arises.
         learned: verified questions with their programs.
+        allowed: the tables that the user allows.
     """
 
     def __init__(
@@ -91,14 +93,17 @@ class Reasoner:
         vocabulary: SourceVocabulary,
         listener: Callable[[Mapping[str, Any]], None] | None = None,
         learned: Learned | None = None,
+        allowed: Allowed = EVERYTHING,
     ) -> None:
         self.index = index
+        self.joins = allowed.joins(index.joins)
         self.vocabulary = vocabulary
         self.sources = sources
         self.settings = settings
         self._model = model
         self._listener = listener
         self._learned = learned
+        self._allowed = allowed
         self._trace: list[Mapping[str, Any]] = []
 
     def answer(
@@ -106,7 +111,6 @@ class Reasoner:
         question: str,
         candidates: Sequence[Candidate],
         *,
-        only: Sequence[TableRef] = (),
         rerank: Callable[[], Reranked | None] | None = None,
         votes: int,
         dry_run: bool = False,
@@ -117,9 +121,8 @@ class Reasoner:
         """Turn ranked candidates into an answer; see ``Database.ask``.
 
         Args:
-            only: tables that the user chose.
             rerank: lets the chat model order the candidates anew, if it shall; called only
-                where nothing is ``only`` and no learned program answers.
+                where the user chose no tables and no learned program answers.
 
         Raises:
             UsageError: the tables named by the user lie in several sources.
@@ -130,7 +133,7 @@ class Reasoner:
         self._tell({"stage": "retrieve", "candidates": _brief(candidates), "seconds": retrieve_s})
         outcome = Outcome(requested=1 if dry_run else votes, warnings=list(warnings))
         try:
-            self._work(question, candidates, only, rerank, dry_run, outcome)
+            self._work(question, candidates, rerank, dry_run, outcome)
         except DbragError as failure:
             # Usage and model errors are the caller's to see; a program that the guard
             # refuses is the model's fault, and becomes a failed answer.
@@ -164,15 +167,14 @@ class Reasoner:
         self,
         question: str,
         candidates: Sequence[Candidate],
-        only: Sequence[TableRef],
         rerank: Callable[[], Reranked | None] | None,
         dry_run: bool,
         outcome: Outcome,
     ) -> None:
         """Select, write, run and vote; what is known goes into ``outcome`` as it arises."""
-        if self._from_learned(question, candidates, only, dry_run, outcome):
+        if self._from_learned(question, candidates, dry_run, outcome):
             return
-        if not only:
+        if not self._allowed.only:
             encoder = self.index.manifest.encoder
             check_evidence(candidates, encoder.sha256 if encoder else "")
             candidates = self._reranked(candidates, rerank, outcome)
@@ -180,10 +182,10 @@ class Reasoner:
             question,
             candidates,
             self.index.catalog,
-            self.index.joins,
+            self.joins,
             self.vocabulary.coverage(question),
             parts=self.vocabulary.parts,
-            only=only,
+            only=self._allowed.only,
         )
         self._tell(_selection_event(selection))
         model = self._model()
@@ -212,7 +214,6 @@ class Reasoner:
         self,
         question: str,
         candidates: Sequence[Candidate],
-        only: Sequence[TableRef],
         dry_run: bool,
         outcome: Outcome,
     ) -> bool:
@@ -220,15 +221,15 @@ class Reasoner:
         if self._learned is None:
             return False
         outcome.warnings += self._learned.file_warnings()
-        catalog, shown = self.index.catalog, list(only) or [c.table for c in candidates]
+        catalog = self.index.catalog
         found = self._learned.exact(question, self.sources, catalog, outcome.warnings)
         # Of several sources the one that the question fits best.
-        places = {ref.source: -place for place, ref in enumerate(reversed(shown))}
+        places = {c.table.source: -place for place, c in enumerate(reversed(candidates))}
         for solved in sorted(found, key=lambda one: places.get(one.source, 1)):
-            unused = [ref for ref in solved.admitted.tables if ref not in shown]
+            unused = [ref for ref in solved.admitted.tables if ref not in self._allowed]
             try:
                 if unused:
-                    raise UsageError(f"{unused[0]} is not among the tables found or chosen")
+                    raise UsageError(f"{unused[0]} is not among the tables to use")
                 source = self.sources[solved.source]
                 attempt = run_solved(solved, source, self.settings, dry_run=dry_run)
             except DbragError as error:
@@ -283,8 +284,8 @@ class Reasoner:
     ) -> Workshop:
         return Workshop(
             source=self.sources[selection.source],
-            tables=self.index.catalog.of_source(selection.source),
-            joins=self.index.joins,
+            tables=self._allowed.tables(self.index.catalog.of_source(selection.source)),
+            joins=self.joins,
             model=model,
             settings=self.settings,
             report=self._tell,
@@ -311,7 +312,7 @@ class Reasoner:
                 [by_ref[ref] for ref in variant.tables],
                 dialect=shop.source.dialect,
                 matches=matches,
-                joins=self.index.joins.path(variant.tables),
+                joins=self.joins.path(variant.tables),
                 solved=solved,
             )
             attempts.append(
