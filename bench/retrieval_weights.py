@@ -12,9 +12,11 @@ on; "held out" are other training questions. Source names take no part in text o
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import time
 from dataclasses import asdict, dataclass, fields, replace
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -69,18 +71,24 @@ class Split:
 
 
 def measure(index: Index, name: str, questions: list[Question], cache: Path) -> Split:
-    """Compute or load the parts of some questions."""
+    """Compute the parts of some questions, or load them if they are of this index.
+
+    How scores are computed is not looked at: remove the files when that changes.
+    """
     path = cache.with_name(f"{cache.stem}-{name}-{len(questions)}.npz")
     gold = np.zeros((len(questions), len(index.catalog.tables)), bool)
     for i, question in enumerate(questions):
         gold[i, [index.catalog.position[ref] for ref in question.tables]] = True
-    if not path.exists():
+    state = index.manifest
+    made_of = json.dumps([state.created, state.generation, [q.id for q in questions]])
+    key = sha256(made_of.encode()).hexdigest()
+    if not path.exists() or str(np.load(path).get("key")) != key:
         embedder = load_embedder(load_settings())
         found = [score_parts(index, embedder, question.question) for question in questions]
         arrays: dict[str, Any] = {
             part: np.stack([getattr(one, part) for one in found]) for part in PARTS
         }
-        np.savez(path, **arrays)
+        np.savez(path, key=np.array(key), **arrays)
     data = np.load(path)
     databases = np.array([question.db_id for question in questions])
     return Split({part: data[part] for part in PARTS}, gold, databases)

@@ -300,6 +300,17 @@ def steps(out: Path, arguments: argparse.Namespace) -> Iterator[tuple[str, dict[
         yield step, json.loads(done.stdout)
 
 
+def check_same_data(out: Path, wanted: dict[str, int]) -> None:
+    """Refuse a folder whose databases were generated otherwise: the questions would not fit."""
+    path = out / "data.json"
+    out.mkdir(parents=True, exist_ok=True)
+    if not path.exists():
+        path.write_text(json.dumps(wanted))
+    known = json.loads(path.read_text())
+    if known != wanted:
+        sys.exit(f"{str(out)!r} holds other data ({known}, not {wanted}): choose another --out")
+
+
 def main() -> None:
     """Print the figures of each step as JSON, and keep them in ``results.json``."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -316,6 +327,9 @@ def main() -> None:
         run = index if arguments.step == "index" else search
         print(json.dumps(run(out, arguments.fake_encoder)))
         return
+    check_same_data(
+        out, {} if arguments.wide else {"tables": arguments.tables, "rows": arguments.rows}
+    )
     if arguments.again and (out / "index").exists():
         import shutil
 

@@ -96,7 +96,7 @@ class Candidates:
         self._matches: dict[str, tuple[int, ...]] = {}
 
     def pairs(self) -> Iterator[tuple[ColumnAt, ColumnAt]]:
-        """(column, what it may refer to), in a fixed order; at most 65 for each column."""
+        """(column, what it may refer to), in a fixed order; at most 68 for each column."""
         for at in self.columns:
             if (at.column.kind == "other" and not at.is_empty) or _is_own_counter(at):
                 continue

@@ -67,23 +67,6 @@ class TextTable:
         with translated(self._generation.root.parent, "search"):
             return self._search(words, limit, tables)
 
-    def best(self, question: str, limit: int) -> dict[int, float]:
-        """The best score of each table among the ``limit`` best texts, by ``table_id``.
-
-        Raises:
-            IndexUnusable: the index is damaged.
-        """
-        words = _query(question)
-        if not words or limit < 1:
-            return {}
-        with translated(self._generation.root.parent, "search"):
-            match = self._matching(words).select(["table_id", "_score"])
-            found = match.limit(limit).to_arrow().to_pydict()
-        best: dict[int, float] = {}
-        for table, score in zip(found["table_id"], found["_score"], strict=True):
-            best[table] = max(score, best.get(table, 0.0))
-        return best
-
     def take(self, row_ids: Sequence[int]) -> list[TextHit]:
         """The texts with these ids of LanceDB, in their order, with score 0.
 
