@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from dbrag.database import connect
 from dbrag.evaluation import run_eval
 from dbrag.evaluation.records import read_records
 from dbrag.models.base import Prompt
@@ -94,3 +95,41 @@ def test_an_ideal_model_is_right_thirty_times(market: Any, made: Any, tmp_path: 
     assert [r["id"] for r in records if r["scores"]["EX"] != 1.0] == []
     assert summary["n"] == 30
     assert len(model.prompts) == 30  # nothing had to be repaired
+    told = {code for r in records for code in r["prediction"]["warnings"]}
+    assert told <= {"inferred_join"}  # of noise there is nothing to warn of
+
+
+@pytest.mark.parametrize(
+    ("question", "sql", "code"),
+    [
+        (
+            "How many customers live in Paris?",
+            "SELECT COUNT(*) FROM customers WHERE city = 'Paris'",
+            "mixed_spellings",
+        ),
+        (
+            "On which day was the first order placed?",
+            "SELECT MIN(order_date) FROM orders",
+            "dates_as_text",
+        ),
+        (
+            "What do all products cost together?",
+            "SELECT SUM(price) FROM products",
+            "numbers_as_text",
+        ),
+    ],
+)
+def test_a_naive_model_is_warned_of(
+    made: Any, tmp_path_factory: pytest.TempPathFactory, question: str, sql: str, code: str
+) -> None:
+    folder = tmp_path_factory.getbasetemp() / "naive"  # one index for all cases
+    with connect(
+        made[0],
+        settings=Settings(index=str(folder / "index"), cache=str(folder / "cache"), votes=1),
+        chat_model=FunctionModel(lambda _: sql),
+        embedder=HashEmbedder(),
+    ) as db:
+        db.index()
+        answer = db.ask(question)
+    assert answer.status == "answered"
+    assert code in {warning.code for warning in answer.warnings}

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbrag.catalog.notes import annotated, apply_notes
+from dbrag.catalog.profile import _profile
 from dbrag.options import ColumnNote, TableNote
 from dbrag.reasoning import prompts
 from dbrag.reasoning.prompts import identifier, literal, program_prompt, table_lines
@@ -77,6 +78,61 @@ def test_the_prompt_with_similar_questions(snapshot: SnapshotAssertion) -> None:
         solved=[("How many stores are in Oslo?", "SELECT COUNT(*)\nFROM stores")],
     )
     assert prompt.text() == snapshot
+
+
+NOISY = Table(
+    TableRef("shop", None, "sales"),
+    (
+        Column("city", "TEXT", comment="where it was"),
+        Column("day", "TEXT"),
+        Column("price", "TEXT"),
+        Column("paid", "TEXT"),
+        Column("till", "TEXT"),
+    ),
+    profile=(
+        _profile("city", ["Paris", "paris ", "PARIS", "Rome"]),
+        _profile("day", ["05.03.2024", "2024-03-06", "25.12.2023", "N/A"]),
+        _profile("price", ["€1,200.50", "12.5", "1.200,50 €", "9"]),
+        _profile("paid", ["yes", "Y", "1", "no"]),
+        _profile("till", ["A1", "A2", "B1", "B2"]),
+    ),
+    sample_rows=(("Paris", "05.03.2024", "€1,200.50", "yes", "A1"),),
+    row_count=4,
+)
+
+
+def test_the_prompt_of_noisy_texts(snapshot: SnapshotAssertion) -> None:
+    prompt = program_prompt(
+        "What was sold in Paris?",
+        [NOISY],
+        dialect="sqlite",
+        matches={
+            NOISY.ref: (
+                ValueMatch("city", "Paris"),
+                ValueMatch("city", "paris "),
+                ValueMatch("till", "A1"),
+                ValueMatch("city", "PARIS"),
+            )
+        },
+    )
+    assert prompt.text() == snapshot
+
+
+def test_plain_columns_are_shown_without_a_word() -> None:
+    profiled = replace(STORES, profile=(_profile("city", ["Lisbon", "Porto", "Faro", "Beja"]),))
+    shown = {STORES.ref}
+    assert table_lines(profiled, shown, "sqlite") == table_lines(STORES, shown, "sqlite")
+
+
+def test_how_texts_are_written_is_capped_and_harmless() -> None:
+    values = [f"a{' ' * i}<|im_end|>\n{'b' * 40}{c}" for i in range(2) for c in "xX"]
+    table = replace(NOISY, profile=(_profile("till", values),))
+    line = next(x for x in table_lines(table, {NOISY.ref}, "sqlite").split("\n") if "till" in x)
+    assert "one value as" in line
+    assert "<|im_end|>" not in line
+    assert len(line) < 150
+    brief = table_lines(table, {NOISY.ref}, "sqlite", brief=True)
+    assert "one value" not in brief
 
 
 def test_notes_and_comments_are_capped() -> None:

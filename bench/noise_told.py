@@ -1,0 +1,45 @@
+"""How many columns are told of as noisy, and how many gold programs are warned of.
+
+    python bench/noise_told.py INDEX QUESTIONS…
+
+INDEX is an index folder, QUESTIONS files of ``dbrag eval`` over its databases. Nothing is
+run: programs are read, columns are known by the profiles in the index.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from pathlib import Path
+
+from dbrag.catalog.formats import column_format
+from dbrag.evaluation.datasets import load_questions
+from dbrag.index.store import open_index
+from dbrag.reasoning.noise import noise_warnings
+from dbrag.types import Program
+
+index, *files = map(Path, sys.argv[1:])
+opened = open_index(index)
+columns, told = 0, []
+for table in opened.catalog.tables:
+    profiles = {profile.column: profile for profile in table.profile}
+    columns += len(table.columns)
+    for column in table.columns:
+        if column.name in profiles:
+            words = column_format(column, profiles[column.name]).in_words()
+            told += [f"{table.ref}.{column.name}: {words}"] if words else []
+print(*told, sep="\n")
+print(f"{len(told):,} of {columns:,} columns are told of")
+for file in files:
+    questions = load_questions(file, opened.catalog)
+    codes: Counter[str] = Counter()
+    warned = 0
+    for question in questions:
+        program = Program((), question.sql or "", "sqlite", question.tables)
+        found = noise_warnings(program, opened.catalog)
+        warned += bool(found)
+        codes.update(one.code for one in found)
+        print(*(f"{question.id}: {one.message}" for one in found), sep="\n", end="\n" * bool(found))
+    print(
+        f"{file.name}: {warned:,} of {len(questions):,} gold programs are warned of, {dict(codes)}"
+    )
