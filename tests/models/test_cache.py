@@ -99,6 +99,15 @@ def test_the_prompt_is_not_in_the_file_and_only_the_owner_reads_it(tmp_path: Pat
         assert stat.S_IMODE((tmp_path / FILE_NAME).stat().st_mode) == 0o600
 
 
+@pytest.mark.skipif(os.name != "posix", reason="modes of files")
+def test_a_file_that_others_could_read_is_closed_to_them(tmp_path: Path) -> None:
+    cache = ReplyCache(tmp_path)
+    cache.put(b"key", "m", [Reply("a")])
+    cache.path.chmod(0o644)
+    assert cache.get(b"key", 1) is not None
+    assert stat.S_IMODE(cache.path.stat().st_mode) == 0o600
+
+
 def test_failures_are_not_remembered(tmp_path: Path) -> None:
     def fail(prompt: Prompt) -> str:
         raise ModelError("busy")

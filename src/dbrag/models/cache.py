@@ -158,6 +158,8 @@ class ReplyCache:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         # Made here and not by SQLite: replies quote the user's data.
         os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
+        if os.name == "posix" and self.path.stat().st_mode & 0o077:  # copied, restored
+            self.path.chmod(0o600)
         connection = sqlite3.connect(self.path, timeout=BUSY_S, isolation_level=None)
         try:
             version = connection.execute("PRAGMA user_version").fetchone()[0]
