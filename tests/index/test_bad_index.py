@@ -103,7 +103,11 @@ class TestBadIndex:
             assert {hit.table.source for hit in index.rows.search("Kabul", 9)} == {"shop", "zoo"}
             files_of = Layout(tmp_path / "index").generation(index.manifest.generation)
         files_of.catalog("shop").write_text("[")
-        build(folder / "zoo.db", force=True)
+        report = build(folder / "zoo.db", force=True)
+        (warning,) = report.warnings
+        assert warning.code == "sources_lost"
+        assert f"shop ({folder / 'shop.db'})" in warning.message
+        assert "zoo" not in warning.message.partition("no longer holds")[2].partition("shop")[0]
         with open_index(tmp_path / "index") as index:
             assert [entry.name for entry in index.manifest.sources] == ["zoo"]
 
@@ -233,10 +237,12 @@ class TestReaders:
         with pytest.raises(IndexUnusable) as error:
             build(folder / "zoo.db")
         assert "--force" in error.value.hint
-        assert statuses(build(folder / "zoo.db", force=True)) == {"zoo": "built"}
+        report = build(folder / "zoo.db", force=True)
+        assert statuses(report) == {"zoo": "built"}
         with open_index(tmp_path / "index") as index:
             assert {table.ref.source for table in index.catalog.tables} == {"shop", "zoo"}
             codes = [problem.code for problem in index.join_problems]
+            assert not report.warnings
             assert codes == ["joins_not_inferred"]  # of the shop, which was not read again
         build(folder, force=True)
         with open_index(tmp_path / "index") as index:

@@ -17,17 +17,18 @@ from dbrag.index.files import translated, tree_bytes
 from dbrag.index.inputs import TextInputs, changed_inputs
 from dbrag.index.layout import Layout
 from dbrag.index.locks import writer_lock
-from dbrag.index.manifest import read_manifest, rows_due
+from dbrag.index.manifest import known_places, read_manifest, rows_due
 from dbrag.index.plan import Plan, make_plan
 from dbrag.index.progress import Progress, Reporter
 from dbrag.index.run import Run, line
+from dbrag.textsafe import without_password
 from dbrag.types import AnswerWarning, IndexReport, SourceReport
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from dbrag.index.manifest import Manifest
+    from dbrag.index.manifest import Manifest, Place
     from dbrag.models.base import Embedder
     from dbrag.settings import Settings
     from dbrag.sources.base import SkippedSource, Source
@@ -49,15 +50,14 @@ def build_index(
 ) -> IndexReport:
     """Bring the index in ``directory`` up to date with ``sources``.
 
-    Unchanged sources are not opened. Indexed sources whose folder is given but no
-    longer holds them are dropped, all others stay. A source that cannot be read is
-    skipped; what was indexed of it before stays.
+    Unchanged sources are not opened. Indexed sources whose folder is given but no longer holds
+    them are dropped, others stay. One that cannot be read is skipped, what was indexed stays.
 
     Args:
         embedder: the encoder, or a function that loads it when a source is to be read.
         skipped: sources that could not even be opened, for the report.
         progress: called now and then.
-        force: read all ``sources`` again, and start anew where the index is damaged.
+        force: read all ``sources`` again; start anew where the index is damaged.
 
     Raises:
         IndexLocked: another process writes this index.
@@ -65,6 +65,7 @@ def build_index(
         IndexUnusable: the folder cannot be written (a full disk), is damaged or not ours.
         UsageError: two sources of one name.
     """
+    before = known_places(directory) if force else ()
     started = time.perf_counter()
     inputs = TextInputs.of(settings)
     manifest = _read(directory, force)
@@ -95,7 +96,7 @@ def build_index(
         seconds=time.perf_counter() - started,
         peak_mb=_peak_mb(),
         bytes=tree_bytes(directory),
-        warnings=_cut(directory),
+        warnings=_lost(before, directory, sources) + _cut(directory),
     )
 
 
@@ -142,6 +143,26 @@ def drop_source(directory: Path, name: str) -> None:
             inputs=inputs,
             reporter=Reporter(None),
         ).execute()
+
+
+def _lost(
+    before: Sequence[Place], directory: Path, sources: Sequence[Source]
+) -> tuple[AnswerWarning, ...]:
+    """Sources of an index that could not be taken over, which nobody asked to read again."""
+    manifest = read_manifest(directory)
+    here = {entry.name for entry in manifest.sources} if manifest else set()
+    here |= {source.name for source in sources}
+    origins = {source.origin for source in sources}
+    lost = [p for p in before if p.name not in here and p.origin not in origins]
+    if not lost:
+        return ()
+    named = ", ".join(f"{p.name} ({without_password(p.location)})" for p in lost[:_NAMED])
+    more = f" and {len(lost) - _NAMED:,} more" if len(lost) > _NAMED else ""
+    text = (
+        "the index was damaged or of another format and was made anew from the given sources; "
+        f"it no longer holds: {named}{more} (dbrag index -s PATH adds them)"
+    )
+    return (AnswerWarning("sources_lost", text),)
 
 
 def _cut(directory: Path) -> tuple[AnswerWarning, ...]:
