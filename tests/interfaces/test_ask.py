@@ -214,6 +214,13 @@ def test_rerank_reaches_the_database(cli, fake) -> None:
     assert cli("search", "-s", "a.db", "q", "--json").json["rerank"] == told
 
 
+def test_chosen_tables_are_not_ordered(cli, fake) -> None:
+    done = cli("ask", "-s", "a.db", "--rerank", "q", "--tables", "orders")
+    assert done.code == 2
+    assert "--rerank has nothing to order" in done.err
+    assert cli("ask", "-s", "a.db", "--no-rerank", "q", "--tables", "orders").code == 0
+
+
 def test_a_search_tells_of_a_remote_model_only_where_it_is_asked(cli, fake, monkeypatch) -> None:
     monkeypatch.setattr(
         "dbrag.models.load.load_chat_model",

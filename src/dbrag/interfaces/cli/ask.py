@@ -64,6 +64,8 @@ def ask(
     files = result_files(run, csv, parquet, force=force)
     if files and dry_run:
         raise UsageError("--dry-run computes nothing to write", "leave --dry-run out")
+    if rerank and tables:
+        raise UsageError("--rerank has nothing to order where --tables chooses", "leave one out")
     events = Events(run)
     with TraceFile(trace, events, question) as file, events, run.database() as database:
         tell_remote(database.settings)
