@@ -163,7 +163,8 @@ def find_mentions(
 def mention_scores(mentions: Sequence[Mention], n_tables: int) -> Mapping[TableRef, float]:
     """How telling the best mention of each table is, 0 to 1.
 
-    ln((n + 1) / tables that hold the value) / ln(n + 1), times the mention's worth; the
+    ln((n + 1) / tables that hold the value) / ln(n + 1), the inverse document frequency
+    (Spärck Jones 1972) as a share of its largest value, times the mention's worth; the
     tables counted are those that hold it as exactly or more so.
     Bare numbers say nothing about which table is meant and count 0.
     """
