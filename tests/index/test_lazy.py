@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -212,3 +214,26 @@ def test_joins_are_read_source_by_source() -> None:
     assert read == ["a"]
     assert joins.edges == everything.edges
     assert sorted(read) == ["a", "b"]
+
+
+def test_threads_read_one_catalog(stored: StoredCatalog) -> None:
+    """Each gets what is in the files, and no more is kept than one alone would keep."""
+    expected = [table.ref for table in stored.tables]
+    size = max(file.size(i) for file in stored._files for i in range(50))
+    kept = lazy._Latest[int, Table](3 * size)
+    vars(stored)["_tables"] = kept
+    wrong: list[int] = []
+
+    def read(seed: int) -> None:
+        random = Random(seed)
+        for _ in range(300):
+            i = random.randrange(100)
+            table = stored.by_ref[expected[i]]
+            names = [column.name for column in table.columns]
+            if table.ref != expected[i] or list(stored.columns(i)) != names:
+                wrong.append(i)
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(read, range(8)))
+    assert not wrong
+    assert kept._size == sum(freed for _, freed in kept._kept.values()) <= 3 * size
