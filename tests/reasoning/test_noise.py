@@ -48,7 +48,7 @@ def warned(sql: str, dialect: str = "sqlite", *, sampled: bool = False) -> list[
 
 
 def test_other_spellings_of_a_compared_value() -> None:
-    said = "shop.city also holds 'paris ' and 'PARIS' (2 rows), which = 'Paris' leaves out"
+    said = "shop.city also holds 'paris ' and 'PARIS' (2 rows), not equal to 'Paris'"
     for sql in (
         "SELECT COUNT(*) FROM shop WHERE city = 'Paris'",
         "SELECT COUNT(*) FROM shop AS s WHERE s.city IN ('Paris', 'Rome')",
@@ -58,7 +58,7 @@ def test_other_spellings_of_a_compared_value() -> None:
     ):
         assert warned(sql) == [("mixed_spellings", said)], sql
     sql = "SELECT COUNT(*) FROM shop WHERE city = 'Paris'"
-    assert "(at least 2 rows)" in warned(sql, sampled=True)[0][1]
+    assert warned(sql, sampled=True)[0][1] == said.replace(" (2 rows)", "")
     assert warned(sql, "mysql") == []  # there = overlooks them
 
 

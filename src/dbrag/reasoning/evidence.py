@@ -11,7 +11,6 @@ from sqlglot import exp
 from dbrag.catalog.catalog import Catalog
 from dbrag.catalog.joins import JoinGraph
 from dbrag.reasoning.attempt import Attempt
-from dbrag.reasoning.noise import noise_warnings
 from dbrag.reasoning.select import Selection
 from dbrag.types import AnswerWarning, Execution, Program, Table, TableRef
 from dbrag.values import text_value
@@ -89,7 +88,6 @@ def warnings_of(
     found += _sampled(catalog, used)
     if winner.program is not None:
         found += inferred_joins(winner.program, joins)
-        found += noise_warnings(winner.program, catalog)
     if selection.rivals:
         names = ", ".join(str(ref) for ref in selection.rivals)
         found.append(

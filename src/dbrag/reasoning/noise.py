@@ -8,7 +8,7 @@ inside CASE, REPLACE or the like is left to the program, and so is any doubt.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sqlglot import exp
@@ -65,14 +65,34 @@ class _Use:
     handled: bool = False
 
 
-def noise_warnings(program: Program, catalog: Catalog) -> tuple[AnswerWarning, ...]:
+@dataclass(frozen=True, slots=True)
+class Spelled:
+    """What a column holds beside the texts that it is compared with.
+
+    ``same``: other spellings, with their rows if they were counted. ``near``: likely
+    misspellings, with the text they are for and their rows.
+    """
+
+    same: Mapping[str, int | None]
+    near: Mapping[str, tuple[str, int]]
+
+
+Look = Callable[[Table, Column, Sequence[str]], Spelled]
+
+
+def noise_warnings(
+    program: Program, catalog: Catalog, look: Look | None = None
+) -> tuple[AnswerWarning, ...]:
     """What a program leaves out or mistakes because of how texts are written.
 
     Codes: ``mixed_spellings``, ``dates_as_text``, ``numbers_as_text``; one of a column each.
+
+    Args:
+        look: finds the spellings of compared texts; without it those of the profile count.
     """
     tables = [catalog.by_ref[ref] for ref in program.tables if ref in catalog.by_ref]
     tree = parse(program.sql, program.dialect)
-    if tree is None or not any(_is_noisy(table) for table in tables):
+    if tree is None or (look is None and not any(_is_noisy(table) for table in tables)):
         return ()
     uses = _Uses(TableNames(tables), program.dialect)
     try:
@@ -84,7 +104,7 @@ def noise_warnings(program: Program, catalog: Catalog) -> tuple[AnswerWarning, .
     said = {literal.this for literal in tree.find_all(exp.Literal) if literal.is_string}
     found: list[AnswerWarning] = []
     for use in uses.found.values():
-        found += _of_spellings(use, program.dialect)
+        found += [*_of_values(use, program.dialect, look)] or _of_groups(use, program.dialect)
         found += _of_dates(use)
         found += _of_numbers(use, said)
     return tuple(found)
@@ -245,27 +265,45 @@ def _handed_on(name: str, scope: Scope) -> exp.Expr | None:
     return None
 
 
-def _of_spellings(use: _Use, dialect: str) -> Iterator[AnswerWarning]:
+def _of_values(use: _Use, dialect: str, look: Look | None) -> Iterator[AnswerWarning]:
+    """Of values that a comparison misses."""
+    cell = use.cell
+    texts = [text for text in use.equal if any(c.isalpha() for c in text)]
+    if not texts or cell.format.dates or cell.format.numbers:
+        return
+    asked = {same_value(text): text for text in reversed(texts)}
+    seen = visible(cell.profile)
+    shown = {value: n for value, n in seen.items() if same_value(value) in asked}
+    spelled = look(cell.table, cell.column, texts) if look else Spelled(shown, {})
+    same = {v: n for v, n in spelled.same.items() if not _is_matched(v, use.equal, dialect)}
+    parts = []
+    if same:
+        whole = look is not None or (
+            cell.profile.distinct <= len(cell.profile.frequent) and not cell.table.sampled
+        )
+        literal = asked[same_value(next(iter(same)))]
+        parts.append(f"{_counted(same, whole)}, not equal to {literal!r}")
+    if spelled.near:
+        rows = {value: n for value, (_, n) in spelled.near.items()}
+        literal = next(iter(spelled.near.values()))[0]
+        parts.append(f"{_counted(rows, True)}, likely misspelt for {literal!r}")
+    if parts:
+        also = " also" if look is not None or any(text in seen for text in texts) else ""
+        yield AnswerWarning("mixed_spellings", f"{cell.name}{also} holds {'; '.join(parts)}")
+
+
+def _counted(values: Mapping[str, int | None], whole: bool) -> str:
+    """Values with the number of their rows; without it where one is not known exactly."""
+    counts = [n for n in values.values() if n is not None]
+    if not whole or len(counts) < len(values):
+        return _shown(values)
+    return f"{_shown(values)} ({sum(counts):,} row{'s' if sum(counts) != 1 else ''})"
+
+
+def _of_groups(use: _Use, dialect: str) -> Iterator[AnswerWarning]:
+    """Of values that are kept apart, or do not meet."""
     cell = use.cell
     if cell.format.dates or cell.format.numbers:
-        return
-    counts = visible(cell.profile)
-    asked = {same_value(text): text for text in reversed(use.equal) if text.strip()}
-    left = [
-        value
-        for value in counts
-        if same_value(value) in asked and not _is_matched(value, use.equal, dialect)
-    ]
-    if left and any(c.isalpha() for c in left[0]):
-        rows = sum(counts[value] or 1 for value in left)
-        exact = cell.profile.distinct <= len(cell.profile.frequent) and not cell.table.sampled
-        many = f"{'' if exact else 'at least '}{rows:,} row{'s' if rows != 1 else ''}"
-        literal = asked[same_value(left[0])]
-        yield AnswerWarning(
-            "mixed_spellings",
-            f"{cell.name} {'also ' * (literal in counts)}holds {_shown(left)} ({many}), "
-            f"which = {literal!r} leaves out",
-        )
         return
     groups = [group for group in cell.format.spellings if not _one(group, dialect)]
     if use.grouped and groups:

@@ -24,6 +24,7 @@ from dbrag.reasoning.explanation import evidence_of
 from dbrag.reasoning.learned import Learned, run_solved
 from dbrag.reasoning.readings import readings_of
 from dbrag.reasoning.select import Selection, select
+from dbrag.reasoning.spellings import noise_of
 from dbrag.retrieval.coverage import SourceVocabulary
 from dbrag.retrieval.rerank import Reranked
 from dbrag.settings import Settings
@@ -141,6 +142,7 @@ class Reasoner:
                 raise
             outcome.error = failure
         winner, error, agreement = outcome.winner, outcome.error, outcome.agreement
+        outcome.warnings += noise_of(winner, self.sources, self.index, self.settings)
         return Answer(
             question=question,
             status=_status(winner, error),

@@ -1,0 +1,137 @@
+"""What else a column holds for a compared text: other spellings, and likely misspellings.
+
+The values of the index name them, the engine counts them. Other letter case, accents and
+outer blanks make another spelling; one edit in a word of at least five letters a likely
+misspelling, if it is five times as rare as what it would be for: *Germny* in three rows
+beside *Germany* in forty, but not *Ireland* beside *Iceland*.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from dbrag.catalog.formats import same_value
+from dbrag.errors import DbragError
+from dbrag.execution import guard
+from dbrag.execution.run import run
+from dbrag.reasoning.noise import Spelled, noise_warnings
+from dbrag.retrieval.spelling import edits, swaps
+
+if TYPE_CHECKING:
+    from dbrag.index.store import Index
+    from dbrag.reasoning.attempt import Attempt
+    from dbrag.settings import Settings
+    from dbrag.sources.base import Source
+    from dbrag.types import AnswerWarning, Column, Table
+
+RARER = 5
+"""A misspelling is at least so many times as rare as the right spelling."""
+SHORTEST = 5
+"""Letters of a word from which one edit may be a misspelling."""
+COUNT_S = 2.0
+"""Seconds that counting may take."""
+MAX_ASKED = 5
+"""Compared texts of a column that are looked up."""
+_HITS = 200
+
+
+def noise_of(
+    attempt: Attempt | None,
+    sources: Mapping[str, Source],
+    index: Index,
+    settings: Settings,
+) -> tuple[AnswerWarning, ...]:
+    """The warnings of noise for a program that was written, counted if it has run."""
+    if attempt is None or attempt.program is None or not attempt.program.tables:
+        return ()
+    source = sources.get(attempt.program.tables[0].source)
+    if source is None or attempt.execution is None:
+        return noise_warnings(attempt.program, index.catalog)
+    look = StoredSpellings(index, source, settings)
+    return noise_warnings(attempt.program, index.catalog, look)
+
+
+class StoredSpellings:
+    """Looks up spellings in an index, and counts their rows by the engine."""
+
+    def __init__(self, index: Index, source: Source, settings: Settings) -> None:
+        self._index = index
+        self._source = source
+        self._settings = settings
+
+    def __call__(self, table: Table, column: Column, texts: Sequence[str]) -> Spelled:
+        """What the column holds beside ``texts``.
+
+        Raises:
+            IndexUnusable: the index is damaged.
+        """
+        asked = dict.fromkeys(texts[:MAX_ASKED])
+        same = {
+            value
+            for text in asked
+            for value in self._values(table, column, text)
+            if same_value(value) == same_value(text) and value not in texts
+        }
+        near = {
+            value: text
+            for text in asked
+            for value in self._near(table, column, same_value(text))
+            if value not in same and value not in texts
+        }
+        if not same and not near:
+            return Spelled({}, {})
+        counts = self._counts(table, column, [*asked, *sorted(same), *sorted(near)])
+        if counts is None:
+            return Spelled(dict.fromkeys(sorted(same)), {})
+        of_word: dict[str, int] = {}
+        for value in (*asked, *same):
+            word = same_value(value)
+            of_word[word] = of_word.get(word, 0) + counts.get(value, 0)
+        return Spelled(
+            {value: counts[value] for value in sorted(same) if value in counts},
+            {
+                value: (text, counts[value])
+                for value, text in sorted(near.items())
+                if 0 < counts.get(value, 0) * RARER <= of_word[same_value(text)]
+            },
+        )
+
+    def _values(self, table: Table, column: Column, text: str) -> list[str]:
+        hits = self._index.values.search(text, _HITS, [table.ref])
+        return [hit.value for hit in hits if hit.column == column.name]
+
+    def _near(self, table: Table, column: Column, word: str) -> list[str]:
+        if len(word) < SHORTEST or not word.isalpha():
+            return []
+        hits = self._index.values.near(word, 1, swaps(word), (), _HITS)
+        return [
+            hit.value
+            for hit in hits
+            if (hit.table, hit.column) == (table.ref, column.name)
+            and edits(same_value(hit.value), word, 1) == 1
+        ]
+
+    def _counts(
+        self, table: Table, column: Column, values: Sequence[str]
+    ) -> Mapping[str, int] | None:
+        """Rows by value, None where they cannot be counted."""
+        dialect = self._source.dialect
+        cell = exp.column(column.name, quoted=True)
+        query = (
+            exp.select(cell, exp.Count(this=exp.Star()))
+            .from_(exp.table_(table.ref.name, db=table.ref.schema, quoted=True))
+            .where(cell.isin(*(exp.Literal.string(value) for value in values)))
+            .group_by(cell)
+        )
+        try:
+            admitted = guard.admit(
+                query.sql(dialect), dialect, [table], functions=self._source.functions()
+            )
+            limit_s = min(COUNT_S, self._settings.timeout_s)
+            found = run(self._source, admitted.sql, timeout_s=limit_s, max_rows=500, max_mb=16)
+        except DbragError:
+            return None  # too slow or not comparable: it is told without numbers
+        return {str(value): int(n) for value, n in found.rows}
