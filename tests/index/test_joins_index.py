@@ -15,7 +15,7 @@ from dbrag.index.joins import JoinInputs, read_joins
 from dbrag.index.layout import Layout
 from dbrag.index.manifest import read_manifest, stale_sources
 from dbrag.index.sketches import read_sketches, sketch_file
-from dbrag.index.store import Index, open_index
+from dbrag.index.store import Index, describe, open_index
 from dbrag.models.testing import HashEmbedder
 from dbrag.options import JoinOptions
 from dbrag.settings import Settings
@@ -116,6 +116,8 @@ def test_settings_take_effect_without_reading(place: Place) -> None:
     with place.opened() as index:
         assert len(index.joins.edges) == 3
         assert [problem.code for problem in index.join_problems] == ["joins_setting"]
+    told = describe(place.index, [], settings=place.settings)
+    assert [warning["code"] for warning in told["warnings"]] == ["joins_setting"]
     place.settings = Settings()
     place.build()
     assert place.joins() == [TO_CUSTOMERS, TO_PRODUCTS]

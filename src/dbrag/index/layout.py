@@ -5,6 +5,7 @@
     <root>/
       manifest.json        names the generation in use; replaced by atomic rename
       writer.lock          locked by the process that writes; holds its pid
+      row-vectors.part     rows that an unfinished run has encoded, for the next one
       gen-000007/          one complete, consistent set; never changed once named
         reader.lock        share-locked by every process that reads this set
         catalog/           one file per source, JSON lines: tables, keys, profiles, sample

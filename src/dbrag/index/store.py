@@ -215,12 +215,12 @@ def describe(
 def _texts(
     files: Generation, manifest: Manifest | None, settings: Settings | None
 ) -> dict[str, Any]:
-    """How the user's notes stand: ``changed`` since the texts were made, ``warnings`` of then."""
+    """How notes and joins stand: ``changed`` since the texts were made, ``warnings`` of then."""
     if manifest is None:
         return {"changed": [], "warnings": []}
     now = TextInputs.of(settings).marks if settings is not None else {}
     try:
-        problems = read_notes_in_force(files).problems
+        problems = read_notes_in_force(files).problems + read_joins(files).problems
     except (OSError, ValueError, KeyError, TypeError):
         problems = ()  # damaged, or cleaned up just now: questions will say so
     return {
