@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from dbrag.index.rows import row_of, row_texts
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
 
 KINDS = ("relevant", "random", "none")
 _HITS = 500
+_TOLD_APART = 40
+"""Characters of a cell: no prompt shows more."""
 _ROUNDS = 3
 """One table's many matching rows may crowd out another's few: those are asked for again."""
 
@@ -60,11 +64,13 @@ def row_context(
                 found[ref].extend(new)
     for table in tables:
         rows = found[table.ref]
+        known = [_as_indexed(row) for row in rows]
         for row in _samples(table):
             if len(rows) >= limit:
                 break
-            if _text(row) not in [_text(other) for other in rows]:
+            if (indexed := _as_indexed(row)) not in known:
                 rows.append(row)
+                known.append(indexed)
     return {ref: tuple(rows) for ref, rows in found.items()}
 
 
@@ -73,5 +79,7 @@ def _samples(table: Table) -> list[Row]:
     return [dict(zip(names, row, strict=False)) for row in table.sample_rows]
 
 
-def _text(row: Row) -> list[tuple[str, str]]:
-    return sorted((name, str(value)) for name, value in row.items())
+def _as_indexed(row: Row) -> list[tuple[str, str]]:
+    """What tells a row from others: a sample with line breaks, or cut, is the same row."""
+    indexed = row_of(list(row), row_texts([tuple(row.values())])[0])
+    return sorted((name, str(value)[:_TOLD_APART]) for name, value in indexed.items())
