@@ -113,9 +113,13 @@ class Statement:
     labels: dict[int, str]
 
     @property
-    def single(self) -> Block | None:
-        """The block of a statement that is nothing but one SELECT, else None."""
-        return self.blocks[0] if len(self.blocks) == 1 and not self.sets else None
+    def flat(self) -> Block | None:
+        """The outermost SELECT where it reads tables alone: no step, no query in its FROM."""
+        block = self.blocks[-1] if self.blocks else None
+        if block is None or block.select is not self.tree or block.select.args.get("with_"):
+            return None
+        plain = block.entries and all(entry.table is not None for entry in block.entries)
+        return block if plain else None
 
 
 def take_apart(tree: exp.Expr, tables: Sequence[Table]) -> Statement:

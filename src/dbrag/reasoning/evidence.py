@@ -26,7 +26,7 @@ LOW_AGREEMENT = 0.5
 
 def answer_text(execution: Execution, agreement: float | None) -> str:
     """The result in a sentence, made from its cells only."""
-    text = _result_text(execution)
+    text = _cut(_result_text(execution))
     if agreement is not None and agreement < LOW_AGREEMENT:
         text += " (the programs tried do not agree: check the SQL)"
     return text
@@ -39,11 +39,11 @@ def _result_text(execution: Execution) -> str:
     if len(rows) == 1:
         cells = [_shown(value) for value in rows[0]]
         if len(cells) == 1:
-            return _cut(cells[0])
+            return cells[0]
         pairs = zip(columns, cells, strict=True)
-        return _cut(", ".join(f"{column.name}: {cell}" for column, cell in pairs))
+        return ", ".join(f"{column.name}: {cell}" for column, cell in pairs)
     if len(columns) == 1 and len(rows) <= 10:
-        return _cut(", ".join(_shown(row[0]) for row in rows))
+        return ", ".join(_shown(row[0]) for row in rows)
     return f"{len(rows):,} rows."
 
 
@@ -106,6 +106,13 @@ def warnings_of(
     if winner.execution is not None and not winner.execution.rows:
         found.append(AnswerWarning("empty_result", "the program ran and found no row"))
     found += _duplicate_names(winner.execution)
+    if winner.execution is not None and len(_result_text(winner.execution)) > MAX_TEXT_CHARS:
+        found.append(
+            AnswerWarning(
+                "text_cut",
+                f"the text shows the first {MAX_TEXT_CHARS} characters; the rows hold everything",
+            )
+        )
     return tuple(found)
 
 

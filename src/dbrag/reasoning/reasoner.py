@@ -22,6 +22,7 @@ from dbrag.reasoning.answerable import check_evidence
 from dbrag.reasoning.attempt import Attempt, Usage, Workshop
 from dbrag.reasoning.explanation import evidence_of
 from dbrag.reasoning.learned import Learned, run_solved
+from dbrag.reasoning.losses import losses_of
 from dbrag.reasoning.readings import readings_of
 from dbrag.reasoning.select import Selection, select
 from dbrag.reasoning.spellings import noise_of
@@ -142,6 +143,7 @@ class Reasoner:
                 raise
             outcome.error = failure
         winner, error, agreement = outcome.winner, outcome.error, outcome.agreement
+        outcome.warnings += losses_of(winner, self.sources, self.index.catalog, self.settings)
         outcome.warnings += noise_of(winner, self.sources, self.index, self.settings)
         return Answer(
             question=question,
