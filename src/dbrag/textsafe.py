@@ -20,6 +20,9 @@ _QUERY = re.compile(rf"(?i)([?&]{_KEY}=)[^&#\s]*")
 _BEARER = re.compile(r"(?i)\b(bearer|basic)\s+[\w.~+/=-]{8,}")
 _API_KEY = re.compile(r"\b(sk|ghp|xox[abp])([-_])[\w-]{16,}")
 
+_MASKED_CHARS = 2_000
+"""Of a text of which a prompt shows far less."""
+
 # Characters that break a line, are not seen, or turn the reading direction.
 _UNSEEN = re.compile(
     "[\x00-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff"
@@ -120,6 +123,11 @@ def one_line(text: str, limit: int) -> str:
     flat = _UNSEEN.sub(" ", _ANSI.sub(" ", text) if "\x1b" in text or "\x9b" in text else text)
     flat = disarm(flat)
     return flat[: limit - 1] + "…" if cut or len(flat) > limit else flat
+
+
+def masked_line(text: str, limit: int) -> str:
+    """``one_line`` of a comment or a cell: passwords, tokens and keys in it are ``***``."""
+    return one_line(mask_secrets(text[: max(_MASKED_CHARS, limit)]), limit)
 
 
 def disarm(text: str) -> str:

@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import pytest
 import sqlglot
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,6 +16,7 @@ from dbrag.catalog.profile import _profile
 from dbrag.options import ColumnNote, TableNote
 from dbrag.reasoning import prompts
 from dbrag.reasoning.prompts import identifier, literal, program_prompt, table_lines
+from dbrag.retrieval.prompts import DETAILS, Shown, table_text
 from dbrag.types import Column, ForeignKey, Table, TableRef, ValueMatch
 
 if TYPE_CHECKING:
@@ -271,3 +273,17 @@ def test_many_wide_tables_stay_within_the_budget() -> None:
     assert len(prompt.context) <= prompts.MAX_CONTEXT_CHARS
     for t in wide:
         assert f"CREATE TABLE {t.ref.name} (" in prompt.context
+
+
+@pytest.mark.parametrize("brief_text", ["password=hunter2", "postgresql://me:hunter2@host/db"])
+def test_secrets_of_comments_and_rows_are_masked(brief_text: str) -> None:
+    column = Column("note", "TEXT", comment=f"like {brief_text}")
+    hostile = Table(
+        TableRef("s", None, "t"), (column,), comment=brief_text, sample_rows=((brief_text,),)
+    )
+    for text in (
+        table_lines(hostile, {hostile.ref}, "sqlite"),
+        table_text(0, Shown(hostile, ({"note": brief_text},)), [0], DETAILS[0], 1),
+    ):
+        assert "hunter2" not in text
+        assert text.count("***") == 3

@@ -4,7 +4,8 @@ The stable part (instructions, column lines) comes first and in a fixed order, w
 changes with the question last, so that the model's evaluated prefix can be reused.
 Names, types, comments, cells, the question and the engine's messages are data of unknown
 origin: each is capped and stays on its line, without unseen characters and without the
-marks of chat templates and Markdown (``textsafe.one_line``, ``names.shown``).
+marks of chat templates and Markdown (``textsafe.one_line``, ``names.shown``); secrets in
+comments and rows are masked.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from dbrag.reasoning.names import (
 from dbrag.reasoning.names import (
     shown as shown_name,
 )
-from dbrag.textsafe import one_line
+from dbrag.textsafe import masked_line, one_line
 from dbrag.types import Column, Table, TableRef, ValueMatch
 
 __all__ = ["identifier", "literal", "program_prompt", "repair_request", "table_lines"]
@@ -130,7 +131,7 @@ def table_lines(
     for column in columns:
         type_ = f" {one_line(column.type, 30)}" if column.type else ""
         key = " PRIMARY KEY" if table.primary_key == (column.name,) else ""
-        said = one_line(description_of(column), MAX_COLUMN_COMMENT_CHARS)
+        said = masked_line(description_of(column), MAX_COLUMN_COMMENT_CHARS)
         if column.name in profiles:
             written = column_format(column, profiles[column.name]).in_words()
             said = "; ".join(filter(None, (said, one_line(written, MAX_FORMAT_CHARS))))
@@ -150,7 +151,7 @@ def table_lines(
     if brief:
         return text
     if said := description_of(table):
-        text += f"\n-- {one_line(said, MAX_COMMENT_CHARS)}"
+        text += f"\n-- {masked_line(said, MAX_COMMENT_CHARS)}"
     return text + _sample_lines(table, columns)
 
 
@@ -202,7 +203,8 @@ def _sample_lines(table: Table, columns: Sequence[Column], n: int = 2) -> str:
     for row in table.sample_rows[:n]:
         cells = [row[at[column.name]] for column in columns]
         lines.append(
-            "-- " + " | ".join("NULL" if c is None else one_line(c, MAX_CELL_CHARS) for c in cells)
+            "-- "
+            + " | ".join("NULL" if c is None else masked_line(c, MAX_CELL_CHARS) for c in cells)
         )
     return "\n-- rows:\n" + "\n".join(lines)
 

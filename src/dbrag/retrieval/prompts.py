@@ -15,7 +15,7 @@ from dbrag.catalog.notes import description_of, spoken_names
 from dbrag.errors import PromptTooLong
 from dbrag.index.words import plain_words, split_identifier, stemmed
 from dbrag.models.base import Prompt
-from dbrag.textsafe import mask_secrets, one_line
+from dbrag.textsafe import masked_line, one_line
 from dbrag.values import text_value
 
 if TYPE_CHECKING:
@@ -31,7 +31,6 @@ TEMPLATE_TOKENS = 64
 _MAX_MATCHES = 2
 _MAX_JOINS = 8
 _CELLS_OF_WIDE = 8
-_MASKED_CHARS = 2_000
 _PIECES = re.compile(r"[A-Za-z]+|[^\x00-\x7f]+|[^\sA-Za-z]|\n")
 
 SYSTEM = """\
@@ -241,7 +240,7 @@ def _name(text: str) -> str:
 
 
 def _cell(text: str, limit: int) -> str:
-    return one_line(mask_secrets(text[:_MASKED_CHARS]), limit).strip() if text else ""
+    return masked_line(text, limit).strip() if text else ""
 
 
 def _row_text(
