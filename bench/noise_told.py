@@ -1,9 +1,9 @@
 """How many columns are told of as noisy, and how many gold programs are warned of.
 
-    python bench/noise_told.py INDEX QUESTIONS…
+    python bench/noise_told.py INDEX DATABASES QUESTIONS…
 
-INDEX is an index folder, QUESTIONS files of ``dbrag eval`` over its databases. Nothing is
-run: programs are read, columns are known by the profiles in the index.
+INDEX is the index of the folder DATABASES, QUESTIONS files of ``dbrag eval`` over them.
+Programs are read, not run; the rows of other spellings are counted.
 """
 
 from __future__ import annotations
@@ -16,10 +16,14 @@ from dbrag.catalog.formats import column_format
 from dbrag.evaluation.datasets import load_questions
 from dbrag.index.store import open_index
 from dbrag.reasoning.noise import noise_warnings
+from dbrag.reasoning.spellings import StoredSpellings
+from dbrag.settings import Settings
+from dbrag.sources import open_sources
 from dbrag.types import Program
 
-index, *files = map(Path, sys.argv[1:])
+index, databases, *files = map(Path, sys.argv[1:])
 opened = open_index(index)
+sources = {source.name: source for source in open_sources([str(databases)])[0]}
 columns, told = 0, []
 for table in opened.catalog.tables:
     profiles = {profile.column: profile for profile in table.profile}
@@ -36,7 +40,8 @@ for file in files:
     warned = 0
     for question in questions:
         program = Program((), question.sql or "", "sqlite", question.tables)
-        found = noise_warnings(program, opened.catalog)
+        look = StoredSpellings(opened, sources[question.db_id], Settings())
+        found = noise_warnings(program, opened.catalog, look)
         warned += bool(found)
         codes.update(one.code for one in found)
         print(*(f"{question.id}: {one.message}" for one in found), sep="\n", end="\n" * bool(found))

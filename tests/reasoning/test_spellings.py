@@ -29,6 +29,9 @@ def db(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
         connection.execute("CREATE TABLE stores (city TEXT, n INTEGER)")
         rows = [(city, i) for city, n in CITIES.items() for i in range(n)]
         connection.executemany("INSERT INTO stores VALUES (?, ?)", rows)
+        connection.execute("CREATE TABLE towns (name TEXT COLLATE NOCASE)")
+        names = [("PARIS",), ("Paris",), (" Paris",)]
+        connection.executemany("INSERT INTO towns VALUES (?)", names)
         connection.commit()
     with connect(
         folder / "shop.sqlite",
@@ -40,11 +43,10 @@ def db(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
         yield database
 
 
-def looker(db: Database, timeout_s: float = 10.0) -> tuple[StoredSpellings, Table, Column]:
+def looker(db: Database, name: str = "stores") -> tuple[StoredSpellings, Table, Column]:
     index = db.opened_index()
-    table = index.catalog.tables[0]
-    look = StoredSpellings(index, db.sources[0], Settings(timeout_s=timeout_s))
-    return look, table, table.columns[0]
+    table = next(t for t in index.catalog.tables if t.ref.name == name)
+    return StoredSpellings(index, db.sources[0], Settings()), table, table.columns[0]
 
 
 def test_spellings_and_misspellings_with_their_rows(db: Database) -> None:
@@ -59,6 +61,12 @@ def test_spellings_and_misspellings_with_their_rows(db: Database) -> None:
         found = look(table, column, [text])
         assert (found.same, found.near) == ({}, {}), text
     assert look(table, column, ["Paris", "PARIS", "paris "]).same == {}
+
+
+def test_the_engine_says_what_is_equal(db: Database) -> None:
+    look, table, column = looker(db, "towns")
+    assert look(table, column, ["Paris"]).same == {" Paris": 1}
+    assert look(table, column, ["paris"]).same == {" Paris": 1}
 
 
 def test_what_cannot_be_counted_is_told_without_numbers(

@@ -83,19 +83,19 @@ class StoredSpellings:
         }
         if not same and not near:
             return Spelled({}, {})
-        counts = self._counts(table, column, [*asked, *sorted(same), *sorted(near)])
-        if counts is None:
+        counted = self._counts(table, column, list(asked), [*sorted(same), *sorted(near)])
+        if counted is None:
             return Spelled(dict.fromkeys(sorted(same)), {})
         of_word: dict[str, int] = {}
-        for value in (*asked, *same):
-            word = same_value(value)
-            of_word[word] = of_word.get(word, 0) + counts.get(value, 0)
+        for value, _, n in counted:
+            of_word[same_value(value)] = of_word.get(same_value(value), 0) + n
+        left = {value: n for value, equal, n in counted if not equal}
         return Spelled(
-            {value: counts[value] for value in sorted(same) if value in counts},
+            {value: left[value] for value in sorted(same) if value in left},
             {
-                value: (text, counts[value])
+                value: (text, left[value])
                 for value, text in sorted(near.items())
-                if 0 < counts.get(value, 0) * RARER <= of_word[same_value(text)]
+                if 0 < left.get(value, 0) * RARER <= of_word.get(same_value(text), 0)
             },
         )
 
@@ -115,23 +115,28 @@ class StoredSpellings:
         ]
 
     def _counts(
-        self, table: Table, column: Column, values: Sequence[str]
-    ) -> Mapping[str, int] | None:
-        """Rows by value, None where they cannot be counted."""
+        self, table: Table, column: Column, asked: Sequence[str], others: Sequence[str]
+    ) -> list[tuple[str, bool, int]] | None:
+        """(value, whether the engine takes it for one that is asked for, rows).
+
+        None where that cannot be counted.
+        """
         dialect = self._source.dialect
         cell = exp.column(column.name, quoted=True)
+        texts = [exp.Literal.string(value) for value in (*asked, *others)]
+        equal = exp.case().when(cell.isin(*texts[: len(asked)]), "1").else_("0")
         query = (
-            exp.select(cell, exp.Count(this=exp.Star()))
+            exp.select(cell, equal, exp.Count(this=exp.Star()))
             .from_(exp.table_(table.ref.name, db=table.ref.schema, quoted=True))
-            .where(cell.isin(*(exp.Literal.string(value) for value in values)))
-            .group_by(cell)
+            .where(cell.isin(*texts))
+            .group_by(cell, equal)
         )
         try:
             admitted = guard.admit(
                 query.sql(dialect), dialect, [table], functions=self._source.functions()
             )
             limit_s = min(COUNT_S, self._settings.timeout_s)
-            found = run(self._source, admitted.sql, timeout_s=limit_s, max_rows=500, max_mb=16)
+            found = run(self._source, admitted.sql, timeout_s=limit_s, max_rows=1000, max_mb=16)
         except DbragError:
             return None  # too slow or not comparable: it is told without numbers
-        return {str(value): int(n) for value, n in found.rows}
+        return [(str(value), bool(equal), int(n)) for value, equal, n in found.rows]
