@@ -68,18 +68,18 @@ class StoredSpellings:
         Raises:
             IndexUnusable: the index is damaged.
         """
-        asked = dict.fromkeys(texts[:MAX_ASKED])
+        asked, compared = dict.fromkeys(texts[:MAX_ASKED]), set(texts)
         same = {
             value
             for text in asked
             for value in self._values(table, column, text)
-            if same_value(value) == same_value(text) and value not in texts
+            if same_value(value) == same_value(text) and value not in compared
         }
         near = {
             value: text
             for text in asked
             for value in self._near(table, column, same_value(text))
-            if value not in same and value not in texts
+            if value not in same and value not in compared
         }
         if not same and not near:
             return Spelled({}, {})
