@@ -26,7 +26,9 @@ _lock = threading.Lock()
 
 def schemas_of(tables: Sequence[Table]) -> tuple[Schema, ...]:
     """One schema for each source; kept, since 2,000 tables take a while to look through."""
-    # By identity, which is safe: a kept schema keeps its tables.
+    # By identity, which is safe: a kept schema keeps its tables. A catalog that reads them as
+    # they are asked for may give others the next time, and so is asked once.
+    tables = tuple(tables)
     key = tuple(map(id, tables))
     with _lock:
         found = _schemas.pop(key, None)
