@@ -234,8 +234,8 @@ def remote_encoder_warnings(embedder: Embedder, row_search: str) -> tuple[Answer
         return ()
     rows = "sample rows" if row_search == "text" else "rows"
     text = (
-        f"{embedder.name} is an encoder of another machine: names, comments and {rows} of "
-        "tables are sent there when they are indexed, and every question"
+        f"{embedder.name} is an encoder of another machine: names, comments, notes and {rows} of "
+        "tables are sent there when they are indexed, and every question, learned ones too"
     )
     return (AnswerWarning("remote_encoder", text),)
 

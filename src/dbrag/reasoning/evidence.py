@@ -67,7 +67,7 @@ def remote_warning(model: str) -> AnswerWarning:
     """That data left this machine, for ``provider:name``."""
     return AnswerWarning(
         "remote_model",
-        f"the question, the schema and sample values were sent to {model}",
+        f"the question, the schema with comments and notes, and sample values were sent to {model}",
     )
 
 

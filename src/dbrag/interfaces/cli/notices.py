@@ -153,8 +153,9 @@ def indexing_text(sources: Any) -> str:
 def remote_text(model: str) -> str:
     """What has to be known before the first question goes to a remote model."""
     return (
-        f"note: {cell_text(model)} is a remote model: the question, table and column names, "
-        "and sample values of your data leave this machine (said once per model)"
+        f"note: {cell_text(model)} is a remote model: the question, names, comments and notes of "
+        "tables and columns, learned questions like it, and sample values of your data leave this "
+        "machine (said once per model)"
     )
 
 
