@@ -164,6 +164,9 @@ def test_a_remote_model_is_announced_once(cli, fake, monkeypatch) -> None:
     assert told("openai:gpt", "-q")
     assert not told("openai:gpt")
     assert told("openai:other")
+    monkeypatch.setattr(FunctionModel, "endpoint", "https://elsewhere.example", raising=False)
+    assert told("openai:gpt")
+    assert not told("openai:gpt")
     assert not told("ollama:on-this-machine")
     assert not told("local:qwen")
 

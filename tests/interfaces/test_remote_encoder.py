@@ -124,6 +124,11 @@ def test_what_leaves_the_machine_is_said(
     _, found, noted = run(capsys, "search", "-s", str(small_shop), "customers?")
     assert "remote_encoder" in [w["code"] for w in found["warnings"]]
     assert noted == ""  # once
+    monkeypatch.setenv("DBRAG_ROW_SEARCH", "both")  # all rows are sent now
+    assert (
+        "notes and rows of tables are sent there" in run(capsys, "index", "-s", str(small_shop))[2]
+    )
+    assert run(capsys, "index", "-s", str(small_shop))[2] == ""
     monkeypatch.setenv("DBRAG_OFFLINE", "1")
     code, told, _ = run(capsys, "search", "-s", str(small_shop), "customers?")
     assert (code, told["error"]["code"]) == (2, "usage")

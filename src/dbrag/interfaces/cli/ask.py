@@ -195,10 +195,11 @@ def tell_remote(settings: Settings, *, chat: bool = True) -> None:
             from dbrag.interfaces.cli.notices import tell_remote_once
 
             text = f"note: {warning.message} (said once per encoder)"
-            tell_remote_once(encoder.name, settings.cache_dir, text)
+            tell_remote_once(f"{encoder.sha256} {text}", settings.cache_dir, text)
     if chat and is_remote(settings.model):
         model = load_chat_model(settings.model, settings)
         if model.remote:  # not so on a server of this machine
-            from dbrag.interfaces.cli.notices import tell_remote_once
+            from dbrag.interfaces.cli.notices import remote_text, tell_remote_once
 
-            tell_remote_once(model.name, settings.cache_dir)
+            place = f"{model.name} {getattr(model, 'endpoint', '')}"
+            tell_remote_once(place, settings.cache_dir, remote_text(model.name))

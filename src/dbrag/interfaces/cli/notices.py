@@ -159,18 +159,19 @@ def remote_text(model: str) -> str:
     )
 
 
-def tell_remote_once(model: str, cache: Path, text: str = "") -> None:
+def tell_remote_once(place: str, cache: Path, text: str) -> None:
     """Say it before the first use of a remote model on this machine; ``-q`` does not hide it.
 
     Args:
-        text: what is said; default: :func:`remote_text`.
+        place: the model and where it is: the same name at another address is told anew.
+        text: what is said.
     """
     import hashlib
 
-    mark = cache / "notices" / hashlib.sha256(model.encode()).hexdigest()[:16]
+    mark = cache / "notices" / hashlib.sha256(place.encode()).hexdigest()[:16]
     if mark.exists():
         return
-    output.note(text or remote_text(model))
+    output.note(text)
     try:
         mark.parent.mkdir(parents=True, exist_ok=True)
         mark.touch()
