@@ -15,7 +15,6 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from dbrag import freshness, scope
-from dbrag.execution.run import run
 from dbrag.index import build, store
 from dbrag.models.embed import remote_encoder_warnings
 from dbrag.reasoning.allowed import Allowed
@@ -37,7 +36,6 @@ from dbrag.types import (
 )
 
 if TYPE_CHECKING:
-    from dbrag.execution.guard import Admitted
     from dbrag.models.base import ChatModel, Embedder
     from dbrag.sources.base import SkippedSource, Source
 
@@ -258,7 +256,7 @@ class Database:
         """
         started = time.perf_counter()
         source, admitted = scope.admit_anywhere(statement, self.sources)
-        execution = self._run(source, admitted)
+        execution = scope.run_admitted(source, admitted, self.settings)
         return scope.statement_answer(
             statement,
             source,
@@ -269,11 +267,25 @@ class Database:
             max_rows=self.settings.max_rows if max_rows is None else max_rows,
         )
 
+    def source_rows(
+        self, answer: Answer, row: int = 0, column: int | str | None = None, limit: int = 20
+    ) -> Answer:
+        """The source rows behind a row of an answer, or behind one of its cells, with their SQL.
+
+        Args:
+            row: position in the whole result, from 0.
+            column: position from 0, or name; None for all that the row was made from.
+            limit: rows at most; a warning tells that there are more.
+
+        Raises:
+            UsageError: no such cell, or a program whose rows cannot be traced.
+        """
+        return scope.source_rows(answer, row, column, limit, self.sources, self.settings)
+
     def run_sql(self, source_name: str, statement: str) -> Execution:
         """Run one statement on the named source, guarded and limited, for evaluation."""
         source = self.source(source_name)
-        admitted = scope.admit_on(source, statement)
-        return self._run(source, admitted)
+        return scope.run_admitted(source, scope.admit_on(source, statement), self.settings)
 
     # ---- the index --------------------------------------------------------------
 
@@ -370,16 +382,6 @@ class Database:
         only, never = scope.chosen(index.catalog, tables, exclude)
         return retriever.coarse(
             index, question, sources=names, tables=only, exclude=never, k=k, timer=timer
-        )
-
-    def _run(self, source: Source, admitted: Admitted) -> Execution:
-        return run(
-            source,
-            admitted.sql,
-            tables=admitted.tables,
-            timeout_s=self.settings.timeout_s,
-            max_rows=self.settings.max_result_rows,
-            max_mb=self.settings.max_result_mb,
         )
 
     def _source_warnings(self, index: store.Index | None = None) -> tuple[AnswerWarning, ...]:

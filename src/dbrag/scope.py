@@ -16,8 +16,10 @@ from dbrag.catalog.catalog import Catalog
 from dbrag.catalog.names import owners
 from dbrag.errors import DbragError, SourceError, SourceNotFound, UnknownName, UsageError
 from dbrag.execution.guard import Admitted, admit
+from dbrag.execution.run import run
 from dbrag.index.manifest import known_places, read_manifest
 from dbrag.index.store import problems_of
+from dbrag.reasoning.behind import trace
 from dbrag.reasoning.evidence import odd_warnings
 from dbrag.reasoning.explanation import evidence_of
 from dbrag.settings import Settings
@@ -305,6 +307,46 @@ def statement_answer(
         tokens={"prompt": 0, "cached": 0, "completion": 0},
         max_rows=max_rows,
         evidence=evidence_of(program, {table.ref: table for table in reflected(source)}),
+    )
+
+
+def run_admitted(source: Source, admitted: Admitted, settings: Settings) -> Execution:
+    """Run what the guard has admitted, within the limits of the settings."""
+    return run(
+        source,
+        admitted.sql,
+        tables=admitted.tables,
+        timeout_s=settings.timeout_s,
+        max_rows=settings.max_result_rows,
+        max_mb=settings.max_result_mb,
+    )
+
+
+def source_rows(
+    answer: Answer,
+    row: int,
+    column: int | str | None,
+    limit: int,
+    sources: Sequence[Source],
+    settings: Settings,
+) -> Answer:
+    """The source rows behind a cell; see ``Database.source_rows``."""
+    started = time.perf_counter()
+    source = named(sources, answer.tables[0].source) if answer.tables else sources[0]
+
+    def run_it(sql: str) -> tuple[Admitted, Execution]:
+        admitted = admit_on(source, sql)
+        return admitted, run_admitted(source, admitted, settings)
+
+    found = trace(answer, row, column, limit, reflected(source), run_it)
+    return statement_answer(
+        found.admitted.sql,
+        source,
+        found.admitted,
+        found.execution,
+        warnings=found.warnings,
+        total_s=time.perf_counter() - started,
+        max_rows=limit,
     )
 
 
