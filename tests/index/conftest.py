@@ -78,7 +78,7 @@ def build(tmp_path: Path, embedder: CountingEmbedder) -> Callable[..., IndexRepo
                 directory or tmp_path / "index",
                 sources,
                 embedder=options.pop("embedder", embedder),
-                settings=Settings(),
+                settings=options.pop("settings", Settings()),
                 skipped=skipped,
                 **options,
             )

@@ -8,13 +8,16 @@ import sqlite3
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 
 from dbrag.errors import EncoderMismatch, IndexLocked, IndexUnusable
+from dbrag.index.files import REBUILD
 from dbrag.index.layout import Layout
 from dbrag.index.locks import writer_lock
 from dbrag.index.store import describe, open_index
 from dbrag.models.testing import HashEmbedder
+from dbrag.settings import Settings
 from dbrag.sources import open_sources
 from tests.index.conftest import CountingEmbedder, dump
 
@@ -247,3 +250,61 @@ class TestReaders:
         build(folder, force=True)
         with open_index(tmp_path / "index") as index:
             assert not index.join_problems
+
+    @pytest.mark.parametrize(
+        ("name", "value"),
+        [
+            ("column_ids", 10_000),
+            ("column_ids", -1),
+            ("column_starts", 10_000),
+            ("column_starts", -1),
+            ("entry_starts", 0),
+            ("entry_starts", 10_000),
+            ("edges", 10_000),
+            ("edges", -1),
+            ("row_tables", 10_000),
+            ("row_tables", 0),
+        ],
+    )
+    def test_numbers_that_point_nowhere(
+        self, build: Any, folder: Path, tmp_path: Path, name: str, value: int
+    ) -> None:
+        """A flipped bit must not become a traceback in the middle of a question."""
+        build(folder, settings=Settings(row_search="dense"))
+        path = Layout(tmp_path / "index").generation(1).root / f"{name}.npy"
+        whole = np.load(path)
+        for place in range(1, whole.size - 1):
+            damaged = whole.copy()
+            if name == "row_tables" and place % 3 == 0:
+                continue  # an identity, which may be any number
+            damaged.flat[place] = value
+            if (damaged == whole).all():
+                continue
+            np.save(path, damaged)
+            with pytest.raises(IndexUnusable, match="cannot read the index"):
+                open_index(tmp_path / "index")
+        np.save(path, whole)
+        open_index(tmp_path / "index").close()
+
+    @pytest.mark.parametrize("wrong", [None, {}, [], [{}], 5, "x", "2026-01-01", True])
+    def test_a_manifest_of_wrong_kinds(
+        self, build: Any, folder: Path, tmp_path: Path, wrong: Any
+    ) -> None:
+        build(folder)
+        path = Layout(tmp_path / "index").manifest
+        whole = json.loads(path.read_bytes())
+        sources, _ = open_sources([str(folder)])
+        for key in whole["sources"][0]:
+            damaged = json.loads(path.read_bytes())
+            damaged["sources"][0][key] = wrong
+            path.write_text(json.dumps(damaged))
+            hint = ""
+            try:
+                describe(tmp_path / "index", sources)
+                open_index(tmp_path / "index").close()
+            except IndexUnusable as error:
+                hint = error.hint
+            assert hint in ("", REBUILD)
+            path.write_text(json.dumps(whole))
+        for source in sources:
+            source.close()

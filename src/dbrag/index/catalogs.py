@@ -72,8 +72,11 @@ class CatalogFile:
         starts = tuple(base + start for start in head["starts"])
         if len(starts) != 2 * len(head["tables"]) + 1 or path.stat().st_size != starts[-1]:
             raise ValueError(f"{path.name} is cut short")
+        refs = tuple(TableRef(*parts) for parts in head["tables"])
+        if not all(type(ref.source) is type(ref.name) is str for ref in refs):
+            raise ValueError(f"{path.name} names no tables")
         return cls(
-            refs=tuple(TableRef(*parts) for parts in head["tables"]),
+            refs=refs,
             notes={int(i): (tuple(n), tuple(odd)) for i, (n, odd) in head["notes"].items()},
             redacted=tuple(head["redacted"]),
             _path=path,

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import MISSING, asdict, dataclass, field, fields, replace
+from datetime import datetime
+from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 from dbrag.errors import IndexUnusable, SourceError
@@ -11,7 +14,7 @@ from dbrag.index.files import REBUILD, write_atomic
 from dbrag.index.layout import FORMAT, FORMAT_VERSION, Layout
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from dbrag.settings import Settings
@@ -244,15 +247,35 @@ def gone(
     ]
 
 
+_KINDS: Mapping[str, tuple[type, ...]] = {
+    "str": (str,),
+    "int": (int,),
+    "float": (int, float),
+    "bool": (bool,),
+    "int | None": (int, NoneType),
+    "tuple[str, ...]": (tuple,),
+    "Mapping[str, str]": (dict,),
+}
+
+
 def _manifest(data: dict[str, Any]) -> Manifest:
     def build(kind: type[Any], values: dict[str, Any]) -> Any:
-        return kind(
-            **{
-                one.name: tuple(v) if isinstance(v := values[one.name], list) else v
-                for one in fields(kind)
-                if one.name in values or one.default is one.default_factory is MISSING
-            }
-        )
+        found = {
+            one.name: tuple(v) if isinstance(v := values[one.name], list) else v
+            for one in fields(kind)
+            if one.name in values or one.default is one.default_factory is MISSING
+        }
+        for one in fields(kind):
+            wanted = _KINDS.get(str(one.type), (object,))
+            if one.name in found and not isinstance(found[one.name], wanted):
+                raise TypeError(f"{one.name} is {found[one.name]!r}")
+        return kind(**found)
+
+    def entry_of(values: dict[str, Any]) -> SourceEntry:
+        entry: SourceEntry = build(SourceEntry, values)
+        if datetime.fromisoformat(entry.indexed_at).tzinfo is None:
+            raise ValueError(f"indexed_at is {entry.indexed_at!r}")
+        return entry
 
     encoder = data["encoder"]
     manifest: Manifest = build(Manifest, data)
@@ -260,6 +283,6 @@ def _manifest(data: dict[str, Any]) -> Manifest:
         manifest,
         generation=int(data["generation"]),
         encoder=None if encoder is None else build(Encoder, encoder),
-        sources=tuple(build(SourceEntry, entry) for entry in data["sources"]),
+        sources=tuple(map(entry_of, data["sources"])),
         failed=tuple(build(FailedSource, entry) for entry in data["failed"]),
     )

@@ -45,6 +45,12 @@ def read_places(
     import numpy as np
 
     ids, edges = np.load(generation.table_ids), np.load(generation.edges)
-    if len(ids) != n_tables or edges.ndim != 2 or (edges.size and edges.max() >= n_tables):
+    if len(ids) != n_tables:
         raise ValueError(f"{generation.table_ids.name} holds {len(ids)} tables, not {n_tables}")
+    if edges.ndim != 2 or edges.shape[1] != 2:
+        raise ValueError(f"{generation.edges.name} holds no pairs")
+    if len(edges) and not 0 <= edges.min() <= edges.max() < n_tables:
+        raise ValueError(f"{generation.edges.name} names tables that are not there")
+    if (np.diff(edges[:, 0]) < 0).any():
+        raise ValueError(f"{generation.edges.name} is out of order")
     return ids, edges

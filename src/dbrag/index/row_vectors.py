@@ -111,6 +111,9 @@ class RowVectors:
         if not len(self._vectors) == len(self._ids) == end:
             sizes = sorted({len(self._vectors), len(self._ids), end})
             raise ValueError(f"the row vectors hold {sizes} rows")
+        starts, ends = self._tables[:, 1], self._tables[:, 2]
+        if (starts >= ends).any() or starts[:1].any() or (starts[1:] != ends[:-1]).any():
+            raise ValueError(f"{generation.row_tables.name} is out of order")
 
     def scores(self, question_vector: Array) -> RowScores:
         """Compare a question with every row.

@@ -108,6 +108,12 @@ class TableIndex:
         entries = {int(self._entry_starts[-1]), len(self._names), self._bm25.scores["num_docs"]}
         if len(entries) != 1 or self._column_starts[-1] != len(self._column_ids):
             raise ValueError(f"the table arrays differ: {sorted(entries)} entries")
+        ids = self._column_ids
+        if len(ids) and not 0 <= ids.min() <= ids.max() < len(self._columns):
+            raise ValueError(f"{generation.column_ids.name} names columns that are not there")
+        for starts, least in ((self._entry_starts, 1), (self._column_starts, 0)):
+            if starts[0] != 0 or (np.diff(starts) < least).any():
+                raise ValueError("the table arrays are out of order")
 
     def scores(self, question_vector: Array, question: str) -> TableScores:
         """All three parts.
