@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
 from dbrag.interfaces.cli.evidence import evidence_lines
 from dbrag.reasoning.explanation import account
 from dbrag.types import Column, Execution, Program, Reading, ResultColumn, Table, TableRef
@@ -70,3 +76,41 @@ def test_another_reading_is_printed_with_its_answer(cli, fake) -> None:
     assert "another reading" not in cli("ask", "-s", "a.db", "q", "-q").out
     (told,) = cli("ask", "-s", "a.db", "q", "--json").json["readings"]
     assert (told["row_count"], told["votes"], told["sql"]) == (30, 2, "SELECT n FROM orders")
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    path = tmp_path / "shop.db"
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("CREATE TABLE orders (id INTEGER PRIMARY KEY, status TEXT, total INT)")
+        rows = [(1, "paid", 3), (2, "open", 4), (3, "paid", None)]
+        connection.executemany("INSERT INTO orders VALUES (?, ?, ?)", rows)
+    return path
+
+
+GROUPED = "SELECT status, SUM(total) AS sum FROM orders GROUP BY status ORDER BY status"
+
+
+def test_rows_behind_a_cell(cli, shop: Path) -> None:
+    done = cli("sql", GROUPED, "-s", shop, "--rows-behind", "2")
+    assert done.code == 0
+    assert "source rows:\nid  status  total\n" in done.out
+    assert " 3  paid     NULL\n2 rows" in done.out
+    assert "sql: SELECT" in done.out
+    value = cli("sql", GROUPED, "-s", shop, "--rows-behind", "2:sum", "--json").json
+    assert value["row_count"] == 2
+    assert value["behind"]["rows"] == [[1, "paid", 3]]
+    assert "behind" not in cli("sql", GROUPED, "-s", shop, "--json").json
+
+
+def test_rows_that_cannot_be_shown_leave_the_answer(cli, shop: Path) -> None:
+    done = cli("sql", GROUPED, "-s", shop, "--rows-behind", "9")
+    assert done.code == 2
+    assert "open" in done.out
+    assert "there is no row 9: the answer has 2" in done.err
+    value = cli("sql", GROUPED, "-s", shop, "--rows-behind", "9", "--json").json
+    assert value["behind"]["error"]["code"] == "usage"
+    for wrong in ("0", "x", "1:", "1:0", "-1"):
+        done = cli("sql", GROUPED, "-s", shop, f"--rows-behind={wrong}")
+        assert done.code == 2
+        assert "is no row or row:column" in done.err

@@ -9,6 +9,16 @@ import click
 
 from dbrag.errors import UsageError
 from dbrag.interfaces.cli import output
+from dbrag.interfaces.cli.behind import (
+    Cell,
+    Found,
+    behind_error,
+    behind_json,
+    behind_lines,
+    exit_code_of,
+    find_rows,
+    rows_behind_option,
+)
 from dbrag.interfaces.cli.export import ResultFiles, file_options, tell
 from dbrag.interfaces.cli.options import ListCommand, Run, common_options, pass_run
 
@@ -33,6 +43,7 @@ _SQL_LEAVES_OUT = ("text", "votes", "tokens")
     "--exclude", multiple=True, metavar="T …", help="Never use these tables; several may follow."
 )
 @click.option("--max-rows", type=click.IntRange(0), metavar="N", help="Rows printed.")
+@rows_behind_option
 @click.option("--explain", is_flag=True, help="Show how the answer came about.")
 @click.option("--trace", metavar="FILE", help="Write every stage to FILE as JSON.")
 @file_options
@@ -47,6 +58,7 @@ def ask(
     tables: tuple[str, ...],
     exclude: tuple[str, ...],
     max_rows: int | None,
+    rows_behind: Cell | None,
     explain: bool,
     trace: str | None,
     csv: str | None,
@@ -62,8 +74,8 @@ def ask(
 
     question = run.asked = read_text(question, "question")
     files = result_files(run, csv, parquet, force=force)
-    if files and dry_run:
-        raise UsageError("--dry-run computes nothing to write", "leave --dry-run out")
+    if dry_run and (files or rows_behind):
+        raise UsageError("--dry-run computes nothing to show", "leave --dry-run out")
     if rerank and tables:
         raise UsageError("--rerank has nothing to order where --tables chooses", "leave one out")
     events = Events(run)
@@ -80,15 +92,17 @@ def ask(
             rerank=rerank,
         )
         file.answer = answer
+        source_rows = find_rows(database, answer, rows_behind)
     notes = files.write(answer)
-    show(run, answer, explain=explain)
+    show(run, answer, explain=explain, behind=source_rows)
     tell(notes, quiet=run.quiet)
-    return answer.exit_code
+    return answer.exit_code or exit_code_of(source_rows)
 
 
 @click.command(short_help="Run one read-only statement under the limits.")
 @click.argument("statement")
 @click.option("--max-rows", type=click.IntRange(0), metavar="N", help="Rows printed.")
+@rows_behind_option
 @file_options
 @common_options
 @pass_run
@@ -96,6 +110,7 @@ def sql(
     run: Run,
     statement: str,
     max_rows: int | None,
+    rows_behind: Cell | None,
     csv: str | None,
     parquet: str | None,
     force: bool,
@@ -105,10 +120,11 @@ def sql(
     files = result_files(run, csv, parquet, force=force)
     with run.database() as database:
         answer = database.sql(statement, max_rows=max_rows)
+        source_rows = find_rows(database, answer, rows_behind)
     notes = files.write(answer)
-    show(run, answer, explain=False)
+    show(run, answer, explain=False, behind=source_rows)
     tell(notes, quiet=run.quiet)
-    return answer.exit_code
+    return answer.exit_code or exit_code_of(source_rows)
 
 
 def result_files(run: Run, csv: str | None, parquet: str | None, *, force: bool) -> ResultFiles:
@@ -128,10 +144,11 @@ def result_files(run: Run, csv: str | None, parquet: str | None, *, force: bool)
     return ResultFiles(csv, parquet, force=force, sources=sources)
 
 
-def show(run: Run, answer: Answer, *, explain: bool) -> None:
+def show(run: Run, answer: Answer, *, explain: bool, behind: Found = None) -> None:
     """Print an answer as JSON or for people; an error goes to standard error."""
     if run.json:
-        output.emit_json(answer_json(answer, run.command))
+        more = {"behind": behind_json(behind)} if behind is not None else {}
+        output.emit_json(answer_json(answer, run.command) | more)
         return
     from dbrag.interfaces.cli.evidence import evidence_lines, reading_lines
     from dbrag.interfaces.cli.render import answer_lines, trace_lines
@@ -143,12 +160,15 @@ def show(run: Run, answer: Answer, *, explain: bool) -> None:
         if answer.evidence:
             lines += ["", *evidence_lines(answer.evidence)]
         lines += ["", *trace_lines(answer.trace)]
+    if behind is not None:
+        lines += behind_lines(behind)
     if lines:
         output.emit("\n".join(lines))
-    if answer.error:
-        output.note(f"error: {answer.error.get('message', '')}")
-        if answer.error.get("hint"):
-            output.note(f"  try: {answer.error['hint']}")
+    for error in (answer.error, behind_error(behind)):
+        if error:
+            output.note(f"error: {error.get('message', '')}")
+            if error.get("hint"):
+                output.note(f"  try: {error['hint']}")
 
 
 def answer_json(answer: Answer, command: str) -> dict[str, Any]:
