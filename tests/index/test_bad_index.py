@@ -17,6 +17,7 @@ from dbrag.index.layout import Layout
 from dbrag.index.locks import writer_lock
 from dbrag.index.store import describe, open_index
 from dbrag.models.testing import HashEmbedder
+from dbrag.options import TableNote
 from dbrag.settings import Settings
 from dbrag.sources import open_sources
 from tests.index.conftest import CountingEmbedder, dump
@@ -308,3 +309,19 @@ class TestReaders:
             path.write_text(json.dumps(whole))
         for source in sources:
             source.close()
+
+    @pytest.mark.parametrize("content", ["", "{", "[]", "true", '{"spans": true}', '{"notes": []}'])
+    def test_status_of_damaged_files(
+        self, build: Any, folder: Path, tmp_path: Path, content: str
+    ) -> None:
+        build(folder, settings=Settings(notes={"nothing": TableNote("x")}))
+        files = Layout(tmp_path / "index").generation(1)
+        for path in (files.notes, files.root / "joins.jsonl", files.catalog("shop")):
+            whole = path.read_bytes()
+            path.write_text(content)
+            found = describe(tmp_path / "index", [], settings=Settings())
+            assert [source["name"] for source in found["sources"]] == ["shop", "zoo"]
+            with pytest.raises(IndexUnusable, match="read the index") as error:
+                open_index(tmp_path / "index")
+            assert error.value.hint == REBUILD
+            path.write_bytes(whole)

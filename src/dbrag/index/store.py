@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import cached_property
@@ -219,10 +219,10 @@ def _texts(
     if manifest is None:
         return {"changed": [], "warnings": []}
     now = TextInputs.of(settings).marks if settings is not None else {}
-    try:
+    problems: tuple[AnswerWarning, ...] = ()
+    # Damaged, or cleaned up just now: questions will say so.
+    with suppress(IndexUnusable), translated(files.root.parent, "read"):
         problems = read_notes_in_force(files).problems + read_joins(files).problems
-    except (OSError, ValueError, KeyError, TypeError):
-        problems = ()  # damaged, or cleaned up just now: questions will say so
     return {
         "changed": changed_inputs(manifest.texts, now),
         "warnings": [problem.to_dict() for problem in problems],
@@ -232,8 +232,9 @@ def _texts(
 def _notes(files: Generation, source: str) -> list[dict[str, Any]]:
     """How the data files of a source were read, for each table that has such notes."""
     try:
-        catalog = CatalogFile.open(files.catalog(source))
-    except (OSError, ValueError, KeyError, TypeError):
+        with translated(files.root.parent, "read"):
+            catalog = CatalogFile.open(files.catalog(source))
+    except IndexUnusable:
         return []  # damaged, or cleaned up just now: questions will say so
     return [
         {"table": catalog.refs[i].name, "notes": list(notes), "odd": list(odd)}
