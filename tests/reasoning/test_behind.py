@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
+from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
 
@@ -128,6 +129,7 @@ def test_what_is_shown(db: dbrag.Database) -> None:
         ("SELECT name FROM customers UNION SELECT status FROM orders", "not one SELECT"),
         ("WITH x AS (SELECT * FROM orders) SELECT * FROM x", "not one SELECT"),
         ("SELECT n FROM (SELECT id AS n FROM orders) t", "not one SELECT"),
+        ("SELECT TOTAL(id) FROM orders", "the engine rejects their statement"),
         ("SELECT name, RANK() OVER (ORDER BY id) FROM customers", "OVER"),
         ("SELECT * FROM orders JOIN customers USING (id)", r"its \* does not stand"),
         (
@@ -175,7 +177,7 @@ def test_values_that_are_not_found_again_are_an_error(db: dbrag.Database) -> Non
 )
 def test_any_value_is_found_again(value: str | int | Decimal) -> None:
     for dialect in ("sqlite", "postgres", "mysql", "duckdb"):
-        read = sqlglot.parse_one(f"SELECT {_literal(value).sql(dialect)}", dialect=dialect)
+        read = sqlglot.parse_one(f"SELECT {_literal(value, dialect).sql(dialect)}", dialect=dialect)
         (item,) = read.expressions
         again = item.name if isinstance(value, str) else Decimal(item.sql())
         assert again == value
@@ -197,3 +199,9 @@ def test_dates_and_decimals_of_files(tmp_path: Path) -> None:
             assert behind is not None
             assert every.execution is not None
             assert behind.rows == (every.execution.rows[row],)
+
+
+def test_times_of_mysql_keep_their_fraction() -> None:
+    at = datetime(2024, 1, 2, 3, 4, 5, 500_000)
+    assert _literal(at, "mysql").sql("mysql") == "'2024-01-02 03:04:05.500000'"
+    assert _literal(at, "duckdb").sql("duckdb").startswith("CAST('2024-01-02 03:04:05.500000' AS")

@@ -108,7 +108,7 @@ def test_accounts_as_they_are_read(snapshot: SnapshotAssertion) -> None:
         ("status NOT LIKE '%ip%'", "orders.status does not contain 'ip'"),
         ("NOT status LIKE 'sh%'", "orders.status does not start with 'sh'"),
         ("status LIKE 'a_b%'", "orders.status fits the pattern 'a_b%'"),
-        ("status LIKE 'paid'", "orders.status is 'paid'"),
+        ("status LIKE 'paid'", "orders.status is like 'paid'"),
         ("status <> 'paid'", "orders.status is not 'paid'"),
         ("total <> customer_id", "orders.total differs from orders.customer_id"),
         ("status = NULL", "SQL: status = NULL"),

@@ -152,6 +152,12 @@ def told(path: Path, index: Path) -> Told:
             "SELECT COUNT(*) FROM stores s JOIN staff p ON p.store_id = s.id WHERE s.city = 'Oslo'",
             [],
         ),
+        (
+            "SELECT COUNT(*) FROM stores s JOIN staff p ON p.store_id = s.id "
+            "WHERE p.store_id IS NOT NULL",
+            [],
+        ),
+        ("WITH x AS (SELECT AVG(age) a FROM staff WHERE age IS NOT NULL) SELECT a FROM x", []),
         ("SELECT s.city FROM staff p LEFT JOIN stores s ON p.store_id = s.id", []),
         (
             "WITH x AS (SELECT AVG(salary) AS a FROM staff) SELECT a FROM x",

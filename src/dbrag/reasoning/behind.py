@@ -76,7 +76,10 @@ def trace(
     tracer = _Tracer(program, tables)
     place = _column_place(execution, column)
     statement, some = tracer.statement(execution.rows[row], place, limit, run)
-    admitted, found = run(statement)
+    try:
+        admitted, found = run(statement)
+    except ExecutionError as error:  # an aggregate that is not known as one, for example
+        raise _untraceable(f"the engine rejects their statement ({error.message})") from error
     if some and not found.rows:
         raise ExecutionError(
             "the values of this row were not found again: inexact numbers, or changed data",
@@ -172,7 +175,7 @@ class _Tracer:
             pairs = list(zip(map(_unnamed, self._outputs), values, strict=True))
         else:
             pairs = list(zip(self._keys, self._key_values(values, run), strict=True))
-        conditions = [_equation(key, value) for key, value in pairs if not _is_constant(key)]
+        conditions = [self._equation(key, value) for key, value in pairs if not _is_constant(key)]
         cell = self._of_cell(column, values)
         query = counting(self._block, *self._shown()).where(*conditions, *cell, copy=False)
         if order := self._order():
@@ -226,8 +229,14 @@ class _Tracer:
         if not isinstance(argument, exp.Column) or is_star(argument):
             return found
         if isinstance(node, exp.Min | exp.Max) and item is node and values[column] is not None:
-            return [*found, _equation(argument, values[column])]
+            return [*found, self._equation(argument, values[column])]
         return [*found, argument.copy().is_(exp.Null()).not_()]
+
+    def _equation(self, key: exp.Expr, value: Any) -> exp.Expr:
+        side = key.copy() if isinstance(key, exp.Column) else exp.paren(key.copy())
+        if value is None:
+            return side.is_(exp.Null())
+        return exp.EQ(this=side, expression=_literal(value, self._dialect))
 
     def _shown(self) -> list[exp.Expr]:
         """All columns of one table; of several the keys and those that are used."""
@@ -314,14 +323,7 @@ def _is_constant(node: exp.Expr) -> bool:
     return node.find(exp.Column) is None
 
 
-def _equation(key: exp.Expr, value: Any) -> exp.Expr:
-    if value is None:
-        return exp.paren(key.copy()).is_(exp.Null())
-    side = key.copy() if isinstance(key, exp.Column) else exp.paren(key.copy())
-    return exp.EQ(this=side, expression=_literal(value))
-
-
-def _literal(value: Any) -> exp.Expr:
+def _literal(value: Any, dialect: str) -> exp.Expr:
     """A value of a result as SQL.
 
     Raises:
@@ -338,6 +340,9 @@ def _literal(value: Any) -> exp.Expr:
             return _number(repr(value))
         case str() | UUID():
             return exp.Literal.string(str(value))
+        case date() | time() if dialect == "mysql":  # its CAST drops fractions of a second
+            text = value.isoformat(" ") if isinstance(value, datetime) else value.isoformat()
+            return exp.Literal.string(text)
         case datetime():
             kind = "timestamptz" if value.tzinfo is not None else "timestamp"
             return exp.cast(exp.Literal.string(value.isoformat(" ")), kind)

@@ -101,7 +101,10 @@ def warnings_of(
         found.append(AnswerWarning("mended", "; ".join(winner.changes)))
     if split:
         found.append(
-            AnswerWarning("votes_split", "another program gave a different result as often")
+            AnswerWarning(
+                "votes_split",
+                "another program gave a different result as often: see the other reading",
+            )
         )
     if winner.execution is not None and not winner.execution.rows:
         found.append(AnswerWarning("empty_result", "the program ran and found no row"))

@@ -155,7 +155,7 @@ class _Looker:
 
     def _nulls_in_aggregate(self, name: str, column: exp.Column, place: Place) -> Iterator[_Found]:
         profile = _profile(place)
-        if profile is None or not profile.nulls:
+        if profile is None or not profile.nulls or self._has_value(place):
             return
         counted = self._count(counting(self._block, _all(), exp.Count(this=column.copy())))
         told = _told(counted, place, profile, self._words.value(column))
@@ -168,6 +168,8 @@ class _Looker:
         place = self._block.place(column) if column is not None else None
         profile = _profile(place) if place is not None else None
         if column is None or place is None or profile is None or not profile.nulls:
+            return
+        if self._has_value(place):
             return
         others = [other for other in self._where if other is not part]
         said = exp.Count(this=column.copy())
@@ -242,10 +244,21 @@ class _Looker:
         for name in columns:
             place = Place(entry, name)
             profile = _profile(place)
-            if profile is not None and profile.nulls:
+            if profile is not None and profile.nulls and not self._has_value(place):
                 told = _told(None, place, profile, f"{self._words.entry(entry)}.{quoted(name)}")
                 text = f"{told}; the join with {self._words.entry(far)} leaves them out"
                 yield _Found(_DROPS, "join_drops", text)
+
+    def _has_value(self, place: Place) -> bool:
+        """Whether the program says itself that the column must have a value."""
+        for part in self._where:
+            inner = part.this.unnest() if isinstance(part, exp.Not) else part
+            negated = isinstance(part, exp.Not) != bool(inner.args.get("negate"))
+            if negated and isinstance(inner, exp.Is) and isinstance(inner.this, exp.Column):
+                found = self._block.place(inner.this)
+                if found is not None and (found.entry, found.name) == (place.entry, place.name):
+                    return True
+        return False
 
     def _asked_of(self, entry: Entry) -> bool:
         for part in self._where:

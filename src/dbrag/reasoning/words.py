@@ -193,7 +193,7 @@ class Words:
                 return f"the number of {self.value(inner)}"
             return f"the number of rows with a value of {self.value(inner)}"
         shape = _AGGREGATES.get(type(node))
-        if shape is None or node.expressions or not isinstance(node.this, exp.Expr):
+        if shape is None or not _has_only_this(node):
             return self.sql(node)
         return shape.format(self.value(node.this))
 
@@ -319,14 +319,13 @@ class Words:
             does = "does not fit" if negated else "fits"
             return f"{said} {does} the pattern '{one_line(text, MAX_TEXT)}'{case}"
         shape = (text.startswith("%"), text.endswith("%"))
+        if shape == (False, False):
+            return f"{said} is {'not ' if negated else ''}like {told}"
         verb, base = {
             (True, True): ("contains", "contain"),
             (False, True): ("starts with", "start with"),
             (True, False): ("ends with", "end with"),
-            (False, False): ("is", "be"),
         }[shape]
-        if shape == (False, False):
-            return f"{said} is {'not ' if negated else ''}{told}"
         return f"{said} {f'does not {base}' if negated else verb} {told}"
 
 
