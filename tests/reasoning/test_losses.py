@@ -82,6 +82,17 @@ def told(path: Path, index: Path) -> Told:
             [("nulls_dropped", "2 of 10 rows have no staff.salary; AVG leaves them out")],
         ),
         ("SELECT AVG(salary) FROM staff WHERE id < 5", []),
+        (
+            "SELECT SUM(age * 12 + salary) FROM staff",
+            [
+                (
+                    "nulls_dropped",
+                    "5 of 20 rows have no staff.age * 12 + staff.salary; SUM leaves them out",
+                )
+            ],
+        ),
+        ("SELECT SUM(COALESCE(salary, 0)), SUM(CASE WHEN age > 1 THEN 1 END) FROM staff", []),
+        ("SELECT AVG(salary) OVER (ORDER BY id) FROM staff", []),
         ("SELECT AVG(salary) FROM staff WHERE salary IS NOT NULL", []),
         ("SELECT MAX(salary), COUNT(*), COUNT(DISTINCT salary) FROM staff", []),
         (
@@ -89,7 +100,7 @@ def told(path: Path, index: Path) -> Told:
             [
                 (
                     "nulls_dropped",
-                    "1 of 9 rows have no staff.age; the condition “staff.age is not 30” leaves "
+                    "1 of 9 rows has no staff.age; the condition “staff.age is not 30” leaves "
                     "them out",
                 )
             ],

@@ -53,6 +53,11 @@ def told(sql: str) -> Account:
             "orders by orders.total, descending instead of orders.total, ascending",
         ),
         (
+            "SELECT SUM(total) AS t FROM orders ORDER BY t DESC",
+            "SELECT AVG(total) AS t FROM orders ORDER BY t DESC",
+            "shows t: the average of orders.total instead of t: the sum of orders.total",
+        ),
+        (
             "SELECT total FROM orders",
             "SELECT (total) FROM orders",
             "does the same in other words: compare the SQL",

@@ -37,6 +37,11 @@ Count = Callable[[exp.Select], Sequence[object] | None]
 """Runs a counting statement: its one row, None where it may not be run or fails."""
 
 _MULTIPLIES, _SUMS, _COUNTS, _NEGATED, _DROPS, _COMPARED = range(6)
+_ARITHMETIC = (
+    *(exp.Column, exp.Identifier, exp.Literal, exp.Paren, exp.Neg, exp.Cast, exp.DataType),
+    *(exp.Add, exp.Sub, exp.Mul, exp.Div),
+)
+"""Parts of expressions that have no value exactly where a column of theirs has none."""
 _CLAUSES = ("group", "having", "order", "limit", "offset", "distinct", "windows", "qualify")
 
 
@@ -127,9 +132,9 @@ class _Looker:
         self._edges = list(edges_of(block, self._where))
 
     def found(self) -> Iterator[_Found]:
-        for name, column, place in self._aggregated():
-            yield from self._nulls_in_aggregate(name, column, place)
-            yield from self._multiplied(name, column, place)
+        for name, argument, places in self._aggregated():
+            yield from self._nulls_in_aggregate(name, argument, places)
+            yield from self._multiplied(name, argument, places[0])
         for part in self._where:
             yield from self._nulls_in_comparison(part)
         for edge in self._edges:
@@ -137,31 +142,41 @@ class _Looker:
                 yield from self._dropped(edge.left, edge.left_columns, edge.right)
                 yield from self._dropped(edge.right, edge.right_columns, edge.left)
 
-    def _aggregated(self) -> Iterator[tuple[str, exp.Column, Place]]:
-        """SUM, AVG and COUNT of a column of a table, windows left out."""
+    def _aggregated(self) -> Iterator[tuple[str, exp.Expr, list[Place]]]:
+        """What SUM, AVG and COUNT go over: a column, or arithmetic with those of one table."""
         for node in self._block.walk():
             if not isinstance(node, exp.Sum | exp.Avg | exp.Count):
                 continue
-            column = node.this
-            if not isinstance(column, exp.Column) or node.find_ancestor(exp.Window, exp.Select) is (
-                node.find_ancestor(exp.Window)
+            if isinstance(node.find_ancestor(exp.Window, exp.Select), exp.Window):
+                continue
+            argument = node.this
+            if not isinstance(argument, exp.Expr) or any(
+                not isinstance(part, _ARITHMETIC) for part in self._block.walk(argument)
             ):
                 continue
-            place = self._block.place(column)
-            if place is not None and any(place.entry is entry for entry in self._block.entries):
-                yield type(node).__name__.upper(), column, place
+            places = [self._block.place(column) for column in argument.find_all(exp.Column)]
+            known = [place for place in places if place is not None]
+            if not known or len(known) < len(places):
+                continue
+            own = any(known[0].entry is entry for entry in self._block.entries)
+            if own and all(place.entry is known[0].entry for place in known):
+                yield type(node).__name__.upper(), argument, known
 
     # ---- NULLs ------------------------------------------------------------------
 
-    def _nulls_in_aggregate(self, name: str, column: exp.Column, place: Place) -> Iterator[_Found]:
-        profile = _profile(place)
-        if profile is None or not profile.nulls or self._has_value(place):
+    def _nulls_in_aggregate(
+        self, name: str, argument: exp.Expr, places: list[Place]
+    ) -> Iterator[_Found]:
+        for place in places:
+            profile = _profile(place)
+            if profile is None or not profile.nulls or self._has_value(place):
+                continue
+            counted = self._count(counting(self._block, _all(), exp.Count(this=argument.copy())))
+            told = _told(counted, place, profile, self._words.value(argument))
+            if told:
+                rank = _COUNTS if name == "COUNT" else _SUMS
+                yield _Found(rank, "nulls_dropped", f"{told}; {name} leaves them out")
             return
-        counted = self._count(counting(self._block, _all(), exp.Count(this=column.copy())))
-        told = _told(counted, place, profile, self._words.value(column))
-        if told:
-            rank = _COUNTS if name == "COUNT" else _SUMS
-            yield _Found(rank, "nulls_dropped", f"{told}; {name} leaves them out")
 
     def _nulls_in_comparison(self, part: exp.Expr) -> Iterator[_Found]:
         column, negated = _compared(part)
@@ -182,14 +197,14 @@ class _Looker:
 
     # ---- joins ------------------------------------------------------------------
 
-    def _multiplied(self, name: str, column: exp.Column, place: Place) -> Iterator[_Found]:
+    def _multiplied(self, name: str, argument: exp.Expr, place: Place) -> Iterator[_Found]:
         """The rows of the column's table are repeated by a join with several rows each."""
         far = self._repeating(place.entry, pairs_only=name == "COUNT")
         table = place.entry.table
         if far is None or table is None or self._grouped_by(far):
             return
         of, other = self._words.entry(place.entry), self._words.entry(far)
-        what = f"{name} of {self._words.value(column)}"
+        what = f"{name} of {self._words.value(argument)}"
         key = row_key(table)
         counted = None
         if key is not None:
@@ -300,7 +315,9 @@ def _told(
     """How many rows have no value: as counted, else as the profile has it."""
     if counted is not None:
         rows, present = map(_number, counted)
-        return f"{rows - present:,} of {rows:,} rows have no {said}" if present < rows else None
+        missing = rows - present
+        verb = "has" if missing == 1 else "have"
+        return f"{missing:,} of {rows:,} rows {verb} no {said}" if missing > 0 else None
     table = place.entry.table
     if table is None or "nulls" in profile.whole:
         return None  # an estimate of the engine is no number to tell

@@ -65,6 +65,8 @@ def difference(first: Account, other: Account) -> str:
             continue  # told with the parts that read them
         if part == "joins" and before["tables"] != after["tables"]:
             continue
+        if part == "order" and _sorts_alike(before, after):
+            continue
         gained = [text for text in after[part] if text not in before[part]]
         lost = [text for text in before[part] if text not in after[part]]
         if gained and lost:
@@ -74,6 +76,18 @@ def difference(first: Account, other: Account) -> str:
         elif lost:
             said.append(left_out.format(_few(lost)))
     return "; ".join(said) or "does the same in other words: compare the SQL"
+
+
+def _sorts_alike(before: Mapping[str, Sequence[str]], after: Mapping[str, Sequence[str]]) -> bool:
+    """Whether both sort in the same directions by what each shows: that is told once."""
+
+    def shown(told: Mapping[str, Sequence[str]]) -> list[str] | None:
+        pairs = [text.rpartition(", ") for text in told["order"]]
+        known = all(any(key in result for result in told["results"]) for key, _, _ in pairs)
+        return [direction for _, _, direction in pairs] if known else None
+
+    one = shown(before)
+    return one is not None and one == shown(after) and before["results"] != after["results"]
 
 
 def _account(program: Program, by_ref: Mapping[TableRef, Table]) -> Account:
