@@ -51,8 +51,8 @@ def test_the_json_has_every_key_of_the_contract(small_shop: Path) -> None:
         data = db.ask("List all customers").to_dict()
     assert list(data) == [
         "schema", "question", "status", "columns", "rows", "row_count", "truncated", "text",
-        "steps", "sql", "dialect", "tables", "agreement", "votes", "warnings", "evidence", "readings",
-        "error",
+        "steps", "sql", "dialect", "tables", "agreement", "votes", "warnings", "evidence",
+        "readings", "error",
         "seconds", "tokens", "model",
     ]  # fmt: skip
     assert (data["row_count"], len(data["rows"]), data["truncated"]) == (3, 2, True)

@@ -61,9 +61,7 @@ def test_for_people(cli, old: Path) -> None:
     lines = cli("joins", "-s", old).out.splitlines()
     assert lines[0].split() == ["join", "sure", "why"]
     assert lines[2].startswith(TO_CUSTOMERS)
-    assert lines[2].split("%")[1].strip() == (
-        "all 30 values found in a primary key; the name fits"
-    )
+    assert lines[2].split("%")[1].strip() == ("all 30 values found in a primary key; the name fits")
 
 
 def test_of_some_tables(cli, old: Path) -> None:
