@@ -119,9 +119,9 @@ class _Tracer:
         self._dialect = program.dialect
         try:
             tree = sqlglot.parse_one(program.sql, dialect=program.dialect)
-        except SqlglotError as error:  # it was admitted once, so this is not expected
-            raise ExecutionError(f"the program cannot be read again: {error}") from error
-        block = take_apart(tree, [t for t in tables if t.ref in program.tables]).flat
+            block = take_apart(tree, [t for t in tables if t.ref in program.tables]).flat
+        except (SqlglotError, RecursionError) as error:
+            raise _untraceable("it is nested too deeply") from error
         if block is None:
             raise _untraceable("it is not one SELECT over tables")
         self._block = block
