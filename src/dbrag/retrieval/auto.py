@@ -17,7 +17,7 @@ AUTO: Mapping[str, tuple[bool, str]] = {
     "local": (False, "not measured: small models may order worse than the search does"),
     "local:qwen2.5-coder-1.5b": (
         False,
-        "its order alone lost recall in a trial: 1.00 to 0.90 on 20 easy questions",
+        "on 40 dev questions of Spider R@5 is 97.5 before, 88.8 by its order alone, 97.5 fused",
     ),
 }
 """Whether "auto" reranks, and why: by the model's name, else by where it runs."""
