@@ -96,6 +96,16 @@ class TestBadIndex:
         with open_index(tmp_path / "index") as index:
             assert len(index.rows.search("panda", 5)) == 1
 
+    def test_a_file_that_is_no_array_is_said_to_be_damaged(
+        self, build: Any, folder: Path, tmp_path: Path
+    ) -> None:
+        build(folder)
+        generation = next(iter(Layout(tmp_path / "index").generations().values()))
+        (generation.root / "table_ids.npy").write_bytes(b"no array" * 9)
+        with pytest.raises(IndexUnusable, match="a file is damaged") as error:
+            open_index(tmp_path / "index")
+        assert "pickle" not in error.value.message  # NumPy's advice: load it all the same
+
     def test_force_keeps_other_sources_where_it_can(
         self, build: Any, folder: Path, tmp_path: Path, embedder: CountingEmbedder
     ) -> None:

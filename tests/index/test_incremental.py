@@ -158,7 +158,7 @@ def test_an_index_of_an_older_format_is_made_anew(build: Builder, version: int) 
     for attempt in (lambda: open_index(build.directory), build):
         with pytest.raises(IndexUnusable, match=f"format {version}, this dbrag reads 3") as error:
             attempt()
-        assert "dbrag index --force builds it anew" in (error.value.hint or "")
+        assert "dbrag index --force" in (error.value.hint or "")
     assert build(force=True).tables_read == 12
     with open_index(build.directory) as index:
         assert len(index.rows.search("panda", 50)) == 12

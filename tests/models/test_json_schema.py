@@ -50,6 +50,10 @@ def test_no_json() -> None:
     assert (problem_of("SELECT 1", PROGRAM) or "").startswith("no JSON")
 
 
+def test_json_of_any_depth_is_read_or_refused() -> None:
+    assert problem_of("[" * 100_000, PROGRAM) == "JSON nested too deeply"
+
+
 @given(st.recursive(st.none() | st.booleans() | st.integers() | st.text(), st.lists))
 def test_anything_follows_the_empty_schema(value: Any) -> None:
     assert problem_of(json.dumps(value), {}) is None

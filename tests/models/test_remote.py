@@ -130,6 +130,11 @@ def test_json_in_a_fence_is_taken_out() -> None:
     assert json.loads(model.sample(PROMPT, schema=SCHEMA)[0].text) == {"sql": "s"}
 
 
+def test_half_a_surrogate_pair_in_a_reply_can_be_sent_again() -> None:
+    model = fake(lambda *_: "a\ud800b \ud83e\udd86")
+    assert model.sample(PROMPT)[0].text == "a\ufffdb \U0001f986"
+
+
 def test_reply_against_the_schema_is_asked_for_once_more() -> None:
     answers = ['{"sq": 1}', '{"sql": "s"}']
     requests: list[str] = []

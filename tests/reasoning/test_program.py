@@ -55,6 +55,11 @@ def test_json_steps() -> None:
     assert sqlite3.connect(":memory:").execute(compose(steps, "sqlite")).fetchall() == [(1,)]
 
 
+def test_json_nested_too_deeply_is_no_program() -> None:
+    with pytest.raises(ExecutionError, match="wrote no SQL"):
+        parse_reply('{"sql": ' + "[" * 100_000 + "}", "sqlite")
+
+
 def test_a_last_step_keeps_its_own_ctes() -> None:
     steps = (
         Step("s1", "SELECT 1 AS a"),

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import dbrag
+from dbrag.errors import IndexUnusable
 from dbrag.models.testing import HashEmbedder, ScriptedModel
 
 QUESTION = "Which customers from Lisbon bought Green Tea?"
@@ -57,3 +58,17 @@ def test_membership_is_for_databases_not_for_loose_files(tmp_path: Path, small_s
     # In the shop all gain by its best table, a file by itself alone.
     assert len({found[name] for name in shop}) == 1
     assert found["lake.customers"] != found["lake.tea"]
+
+
+def test_joins_and_tables_that_do_not_belong_together_are_damage(
+    small_shop: Path, tmp_path: Path
+) -> None:
+    with connect(small_shop, index=tmp_path / "i") as db:
+        db.search(QUESTION)
+    (catalog,) = (tmp_path / "i").glob("gen-*/catalog/*.jsonl")
+    catalog.write_bytes(catalog.read_bytes().replace(b'"customers"', b'"customerz"'))
+    with (
+        connect(small_shop, index=tmp_path / "i") as db,
+        pytest.raises(IndexUnusable, match="index is damaged: it lacks the join of"),
+    ):
+        db.search(QUESTION)

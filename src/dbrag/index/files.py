@@ -14,7 +14,7 @@ from dbrag.errors import DbragError, IndexUnusable
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-REBUILD = "dbrag index --force builds it anew"
+REBUILD = "dbrag index --force (with the same -s and --index) builds it anew"
 
 
 @contextmanager
@@ -122,5 +122,7 @@ def _index_error(directory: Path, doing: str, error: Exception) -> IndexUnusable
             f"cannot {doing} the index in {place}: no permission",
             "choose another folder with --index DIR",
         )
+    if "allow_pickle" in text:  # NumPy's advice for files that are none of its own
+        return IndexUnusable(f"cannot {doing} the index in {place}: a file is damaged", REBUILD)
     reason = (error.strerror if isinstance(error, OSError) else None) or text[:300] or repr(error)
     return IndexUnusable(f"cannot {doing} the index in {place}: {reason}", REBUILD)

@@ -29,6 +29,8 @@ def problem_of(text: str, schema: Mapping[str, Any]) -> str | None:
         value = json.loads(text)
     except ValueError as error:
         return f"no JSON ({error})"
+    except RecursionError:
+        return "JSON nested too deeply"
     return _problem(value, schema, "$")
 
 

@@ -187,6 +187,8 @@ class RemoteModel:
             raise self._failure(error) from error
         usage = response.usage
         text = "".join(part.content for part in response.parts if part.part_kind == "text")
+        # Half a surrogate pair ("\\ud800" in JSON) can be neither sent again nor stored.
+        text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         return Reply(
             _unfenced(text) if schema is not None else text,
             prompt_tokens=usage.input_tokens,

@@ -130,7 +130,7 @@ def _json_steps(text: str) -> tuple[Step, ...]:
         return ()
     try:
         data = json.loads(text[start : end + 1])
-    except ValueError:
+    except (ValueError, RecursionError):
         return ()
     raw = data.get("steps") if isinstance(data, dict) else None
     if raw is None and isinstance(data, dict) and isinstance(data.get("sql"), str):

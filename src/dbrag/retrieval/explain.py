@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dbrag.errors import IndexUnusable
+from dbrag.index.files import REBUILD
 from dbrag.index.words import plain_words, split_identifier
 from dbrag.retrieval.spelling import inflections
 from dbrag.types import ValueMatch
@@ -92,7 +94,12 @@ def _likeliest_neighbour(index: Index, i: int, scores: NDArray[np.float32]) -> s
         return ""
     here = index.catalog.refs[i]
     best = index.catalog.refs[max(near, key=lambda j: (float(scores[j]), -j))]
-    edge = index.joins.between(here, best)[0]
+    edges = index.joins.between(here, best)
+    if not edges:
+        raise IndexUnusable(
+            f"the index is damaged: it lacks the join of {here} and {best}", REBUILD
+        )
+    edge = edges[0]
     columns = edge.left_columns if edge.left == here else edge.right_columns
     sure = "" if edge.declared else f" (inferred, {edge.percent} sure)"
     return f"joined with {best.name} by {', '.join(columns)}{sure}"
