@@ -82,7 +82,8 @@ def test_any_text_is_a_url_or_an_error_that_does_not_repeat_it(text: str) -> Non
 
 @pytest.mark.parametrize(
     "place",
-    ["postgresql://ann:s3cret@db:port/shop", "postgresql://ann:s3cr/et@db:1x/shop", "x y://s3cret"],
+    ["postgresql://ann:s3cret@db:port/shop", "postgresql://ann:s3cr/et@db:1x/shop", "x y://s3cret"]
+    + [f"postgresql://ann:a@{rest}" for rest in ("s3cr/et@db/shop", "s3cret?b@db/shop")],
 )
 def test_an_unreadable_url_is_not_repeated(place: str) -> None:
     with pytest.raises(UsageError) as caught:

@@ -17,6 +17,7 @@ SECRET = re.compile(
 """Query parameters whose value is never shown; ``passfile`` is a path."""
 
 _LONG_ENOUGH = 4
+_QUERY = re.compile(r"\?\w+=")
 _ODBC = "odbc_connect"
 _PREFIXES = {"postgres": "postgresql"}
 _PORTS = {"postgresql": 5432, "mysql": 3306, "mariadb": 3306}
@@ -39,7 +40,8 @@ def parse_url(place: str) -> URL:
     except Exception:
         # The cause would show the URL.
         raise _unreadable(scheme) from None
-    if "@" in (url.host or ""):
+    behind_user = _QUERY.split(rest.partition(":")[2])[0]
+    if "@" in (url.host or "") or behind_user.count("@") > 1:
         raise _unreadable(scheme)  # the rest of a password with an @ in it
     password = url.query.get("password")
     if isinstance(password, str):
