@@ -5,9 +5,10 @@ Paths in ``dbrag.toml`` are relative to its folder, all others to the working di
 
 from __future__ import annotations
 
+import math
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -158,14 +159,14 @@ class Settings:
             raise UsageError(f"rerank_k must be at least 2, not {self.rerank_k!r}")
         for name, words in _WORDS.items():
             if getattr(self, name) not in words:
-                known = ", ".join(f'"{word}"' for word in words)
-                raise UsageError(f"{name} must be one of {known}, not {getattr(self, name)!r}")
+                raise UsageError(f"{name} must be {_one_of(words)}, not {getattr(self, name)!r}")
         for name in ("rounds", "max_rows", "context_rows", "refresh_s"):
             if not getattr(self, name) >= 0:
                 raise UsageError(f"{name} must not be negative, not {getattr(self, name)!r}")
         for name in ("timeout_s", "profile_s", "source_s"):
-            if not getattr(self, name) > 0:
-                raise UsageError(f"{name} must be positive, not {getattr(self, name)!r}")
+            if not 0 < getattr(self, name) < math.inf:  # servers and timers take no infinite one
+                value = getattr(self, name)
+                raise UsageError(f"{name} must be positive and finite, not {value!r}")
 
     @property
     def cache_dir(self) -> Path:
@@ -245,7 +246,8 @@ def _from_file(path: Path) -> dict[str, Any]:
             tables["notes"] = read_notes(data.pop("notes"))
         except UsageError as error:
             raise UsageError(f"{error.message} (in {path})", error.hint) from error
-    values = {name: _checked(name, value, str(path)) for name, value in data.items()} | tables
+    values = {name: _checked(name, value, str(path), typed=True) for name, value in data.items()}
+    values |= tables
     folder = path.resolve().parent
     values.setdefault("learned", "learned.sql")
     for name in ("index", "cache", "learned"):
@@ -291,8 +293,12 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
     return values
 
 
-def _checked(name: str, value: Any, where: str) -> Any:
-    """``value`` as the type of the field ``name``."""
+def _checked(name: str, value: Any, where: str, *, typed: bool = False) -> Any:
+    """``value`` as the type of the field ``name``.
+
+    Args:
+        typed: the layer has types of its own (TOML): 5 is no text there, "yes" no truth value.
+    """
     kinds = {one.name: str(one.type) for one in fields(Settings)}
     if name in _TABLES.values():
         return value
@@ -301,9 +307,16 @@ def _checked(name: str, value: Any, where: str) -> Any:
         raise UsageError(f"unknown setting {name!r} in {where}", f"known settings: {known}")
     kind = "texts" if name in _TEXTS else kinds[name].removesuffix(" | None")
     try:
+        if typed and not _is_of(kind, value):
+            raise TypeError(value)
         return _CONVERT[kind](value)
     except (ValueError, TypeError) as error:
-        raise UsageError(f"{name} in {where} must be {_KIND_NAMES[kind]}, not {value!r}") from error
+        wanted = _one_of(_WORDS[name]) if name in _WORDS else _KIND_NAMES[kind]
+        raise UsageError(f"{name} in {where} must be {wanted}, not {value!r}") from error
+
+
+def _one_of(words: Iterable[str]) -> str:
+    return "one of " + ", ".join(f'"{word}"' for word in words)
 
 
 def _to_sources(value: Any) -> tuple[str, ...]:
@@ -334,6 +347,18 @@ def _to_int(value: Any) -> int:
     if isinstance(value, bool) or (isinstance(value, float) and not value.is_integer()):
         raise ValueError(value)
     return int(value)
+
+
+def _is_of(kind: str, value: Any) -> bool:
+    """Whether a value of TOML is of that kind; a list of one text may be the text alone."""
+    if kind in ("texts", "tuple[str, ...]"):
+        parts = value if isinstance(value, list) else [value]
+        return all(isinstance(part, str) for part in parts)
+    if kind == "bool":
+        return isinstance(value, bool)
+    if kind == "str":
+        return isinstance(value, str)
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 _TABLES = {"source": "source_options", "files": "file_options", "notes": "notes", "joins": "joins"}
