@@ -72,6 +72,24 @@ def test_components_of_the_graph() -> None:
     assert CHAIN.neighbours(3).tolist() == []
 
 
+@given(graphs(), st.data(), st.integers(0, 4))
+def test_the_walk_around_some_tables_is_that_of_the_whole_graph(
+    case: tuple[np.ndarray, Adjacency], data: st.DataObject, steps: int
+) -> None:
+    _, graph = case
+    tables = st.integers(0, graph.n_tables - 1)
+    seeds = np.array(data.draw(st.lists(tables, min_size=1, unique=True)))
+    start = np.zeros(graph.n_tables)
+    start[seeds] = 1 / len(seeds)
+    near, around = graph.around(seeds, steps)
+    assert around.n_tables == len(near)
+    whole, part = start, start[near]
+    for _ in range(steps):
+        whole, part = graph.spread(whole), around.spread(part)
+    assert part == pytest.approx(whole[near])
+    assert part.sum() == pytest.approx(1)
+
+
 @given(graphs())
 def test_a_walk_loses_nothing(case: tuple[np.ndarray, Adjacency]) -> None:
     scores, graph = case

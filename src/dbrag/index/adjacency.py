@@ -50,6 +50,36 @@ class Adjacency:
         low, high = np.searchsorted(self._from, np.array([table, table + 1], np.int32))
         return self._to[low:high]
 
+    def around(self, tables: NDArray[np.int64], steps: int) -> tuple[NDArray[np.int64], Adjacency]:
+        """The part of the graph within so many joins of some tables: positions, and the graph.
+
+        A walk of ``steps`` from these tables is the same there as in the whole graph: the
+        outermost tables are reached, never left.
+        """
+        import numpy as np
+
+        nodes = frontier = np.unique(tables)
+        for _ in range(steps):
+            frontier = np.setdiff1d(self._to[self._edges_from(frontier)], nodes)
+            if not len(frontier):
+                break
+            nodes = np.union1d(nodes, frontier)
+        edges = self._edges_from(nodes)
+        ends = np.stack([self._from[edges], self._to[edges]], axis=1)
+        inside = np.searchsorted(nodes, ends)
+        kept = nodes[np.minimum(inside[:, 1], len(nodes) - 1)] == ends[:, 1]
+        return nodes, Adjacency(inside[kept].astype(np.int32), len(nodes))
+
+    def _edges_from(self, tables: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Positions of the edges that start at any of some tables, in order."""
+        import numpy as np
+
+        low = np.searchsorted(self._from, tables.astype(np.int32), "left")
+        high = np.searchsorted(self._from, tables.astype(np.int32), "right")
+        sizes = high - low
+        before = np.cumsum(sizes) - sizes
+        return np.repeat(low - before, sizes) + np.arange(sizes.sum())
+
     def best(self, scores: Array) -> Array:
         """The best of the neighbours' ``scores [n_tables]``; its own where a table has none."""
         import numpy as np

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from dbrag.index.best import top
 from dbrag.index.encoder import check_encoder
-from dbrag.retrieval.coverage import table_coverage
 from dbrag.retrieval.explain import ROWS_PER_TABLE, matches_of, reason
 from dbrag.retrieval.joinaware import JOIN_RANKINGS, group_best
 from dbrag.retrieval.lookup import LookedUp, look_up
@@ -175,9 +174,6 @@ def score_parts(
     import numpy as np
 
     looked = looked or look_up(index, embedder, question)
-    with looked.timer.stage("tables"):
-        dense = index.tables.scores(looked.vector, question)
-        coverage = table_coverage(question, index.tables, index.adjacency)
     position = index.catalog.position
     rows = np.zeros(len(position), np.float32)
     for ref, score in looked.rows.best().items():
@@ -190,14 +186,14 @@ def score_parts(
         if ref in position:
             preferred[position[ref]] = float(note.preferred)
     return Parts(
-        names=_scaled(dense.names),
-        columns=_scaled(dense.columns),
-        bm25=_scaled(dense.bm25),
-        coverage=_scaled(coverage),
+        names=_scaled(looked.tables.names),
+        columns=_scaled(looked.tables.columns),
+        bm25=_scaled(looked.tables.bm25),
+        coverage=_scaled(looked.coverage),
         rows=_scaled(rows),
         values=values,
         preferred=preferred,
-        similarity=np.maximum(dense.names, dense.columns),
+        similarity=np.maximum(looked.tables.names, looked.tables.columns),
         mentions=looked.mentions,
     )
 

@@ -43,15 +43,17 @@ def personalised_pagerank(scores: Array, graph: Adjacency) -> Array:
     """
     import numpy as np
 
-    n = len(scores)
-    start = np.zeros(n)
     seeds = top(scores, _SEEDS)
     likely = np.exp(_SHARPNESS * (scores[seeds] - scores[seeds[0]]).astype(np.float64))
-    start[seeds] = likely / likely.sum()
+    near, around = graph.around(seeds, _STEPS)
+    start = np.zeros(len(near))
+    start[np.searchsorted(near, seeds)] = likely / likely.sum()
     walk = start
     for _ in range(_STEPS):
-        walk = (1 - _DAMPING) * start + _DAMPING * graph.spread(walk)
-    return np.log((walk + _FLOOR) / _FLOOR).astype(np.float32)
+        walk = (1 - _DAMPING) * start + _DAMPING * around.spread(walk)
+    part = np.zeros(len(scores), np.float32)
+    part[near] = np.log((walk + _FLOOR) / _FLOOR)
+    return part
 
 
 def best_neighbour(scores: Array, graph: Adjacency) -> Array:

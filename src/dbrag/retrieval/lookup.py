@@ -1,8 +1,8 @@
-"""What a question is looked up for before tables are scored: its vector, rows and values.
+"""What a question is looked up for before tables are ranked: vector, tables, rows, values.
 
 The rows and the values are looked up by other threads while the encoder reads the
-question: neither needs the other, and each leaves cores idle (on two cores 22 ms one after
-another became 17).
+question and the tables are compared: neither needs the other, and each leaves cores idle (on
+two cores 22 ms one after another became 17).
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from dbrag.retrieval.coverage import table_coverage
 from dbrag.retrieval.timing import StageTimer
 from dbrag.retrieval.typos import mentions_in
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from dbrag.index.fulltext import TextHit
     from dbrag.index.row_search import RowLook, RowMode
     from dbrag.index.store import Index
+    from dbrag.index.tables import TableScores
     from dbrag.models.base import Embedder
     from dbrag.retrieval.mentions import Mention
 
@@ -34,9 +36,14 @@ _ROW_HITS = 500
 
 @dataclass(frozen=True, slots=True)
 class LookedUp:
-    """A question's vector ``[dim]``, its rows, and the values it mentions."""
+    """A question's vector ``[dim]``, the tables' scores for it, its rows and its values.
+
+    ``coverage [n_tables]`` is that of ``coverage.table_coverage``.
+    """
 
     vector: NDArray[np.float32]
+    tables: TableScores
+    coverage: NDArray[np.float32]
     rows: RowLook
     mentions: Sequence[Mention]
     timer: StageTimer
@@ -49,7 +56,7 @@ def look_up(
     row_search: RowMode = "text",
     timer: StageTimer | None = None,
 ) -> LookedUp:
-    """Look a question up; its stages are "encode", "rows" and "values".
+    """Look a question up; its stages are "encode", "tables", "rows" and "values".
 
     Raises:
         IndexUnusable: the index is damaged, or lacks the row vectors asked for.
@@ -68,6 +75,9 @@ def look_up(
     try:
         with timer.stage("encode"):
             vector = embedder.encode([question])[0]
+        with timer.stage("tables"):
+            tables = index.tables.scores(vector, question)
+            coverage = table_coverage(question, index.tables, index.adjacency)
     finally:
         # Whoever gets an error may close the index: nothing may still read it.
         running: tuple[Future[Any], ...] = (of_words, of_values)
@@ -75,7 +85,7 @@ def look_up(
     found, mentions = of_words.result(), of_values.result()
     with timer.stage("rows"):
         rows = index.rows.look(question, _ROW_HITS, mode=row_search, vector=vector, found=found)
-    return LookedUp(vector, rows, mentions, timer)
+    return LookedUp(vector, tables, coverage, rows, mentions, timer)
 
 
 @cache
