@@ -96,6 +96,12 @@ class TestBadIndex:
         with open_index(tmp_path / "index") as index:
             assert len(index.rows.search("panda", 5)) == 1
 
+    @pytest.mark.parametrize("name", ["zoo.db", "zoo.db/index", "line\nbreak", "red\x1b[31m"])
+    def test_where_no_index_can_be(self, build: Any, folder: Path, name: str) -> None:
+        with pytest.raises(IndexUnusable, match="cannot write the index in") as error:
+            build(folder / "shop.db", directory=folder / name)
+        assert error.value.hint == "choose another folder with --index DIR"
+
     def test_a_file_that_is_no_array_is_said_to_be_damaged(
         self, build: Any, folder: Path, tmp_path: Path
     ) -> None:

@@ -125,4 +125,7 @@ def _index_error(directory: Path, doing: str, error: Exception) -> IndexUnusable
     if "allow_pickle" in text:  # NumPy's advice for files that are none of its own
         return IndexUnusable(f"cannot {doing} the index in {place}: a file is damaged", REBUILD)
     reason = (error.strerror if isinstance(error, OSError) else None) or text[:300] or repr(error)
-    return IndexUnusable(f"cannot {doing} the index in {place}: {reason}", REBUILD)
+    hint = REBUILD
+    if doing == "write" and (not directory.is_dir() or "llegal character" in text):
+        hint = "choose another folder with --index DIR"  # here none can be made, or used by LanceDB
+    return IndexUnusable(f"cannot {doing} the index in {place}: {reason}", hint)
