@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import time
 
 import pytest
 from hypothesis import given
@@ -58,6 +59,20 @@ def test_json_steps() -> None:
 def test_json_nested_too_deeply_is_no_program() -> None:
     with pytest.raises(ExecutionError, match="wrote no SQL"):
         parse_reply('{"sql": ' + "[" * 100_000 + "}", "sqlite")
+
+
+def test_a_statement_nested_too_deeply_is_left_to_the_guard() -> None:
+    statement = "SELECT " + "(" * 5_000 + "1" + ")" * 5_000
+    assert parse_reply(statement, "sqlite") == (Step("answer", statement),)
+    with pytest.raises(ExecutionError, match=r"is not valid SQL: .*recursion"):
+        compose((Step("a", statement), Step("answer", "SELECT 1")), "sqlite")
+
+
+def test_a_long_reply_is_read_in_a_moment() -> None:
+    began = time.perf_counter()
+    (step,) = parse_reply("SELECT 1\n\nFROM a" + "\n\nso that, it is, (said" * 5_000, "sqlite")
+    assert step.sql.split() == ["SELECT", "1", "FROM", "a"]
+    assert time.perf_counter() - began < 10  # all ends tried: minutes
 
 
 def test_a_last_step_keeps_its_own_ctes() -> None:

@@ -72,7 +72,7 @@ def restore_names(sql: str, tables: Sequence[Table], dialect: str) -> str:
         return sql
     try:
         tree = sqlglot.parse_one(sql, dialect=dialect)
-    except SqlglotError:
+    except (SqlglotError, RecursionError):
         return sql  # the guard says what is wrong with it
     changed = False
     for node in tree.find_all(exp.Identifier):

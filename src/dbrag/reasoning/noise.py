@@ -98,7 +98,7 @@ def noise_warnings(
     try:
         for scope in traverse_scope(tree):
             uses.read(scope)
-    except SqlglotError as error:  # the engine has run it: nothing to refuse, nothing to say
+    except (SqlglotError, RecursionError) as error:  # the engine has run it: nothing to refuse
         log.info("no look at noise: %s", error)
         return ()
     said = {literal.this for literal in tree.find_all(exp.Literal) if literal.is_string}

@@ -38,6 +38,10 @@ _WRITES = re.compile(
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
 
+_BLANK_LINES = 30
+"""In a statement, at most, where prose follows: each is tried as its end."""
+
+
 def parse_reply(text: str, dialect: str) -> tuple[Step, ...]:
     """The steps in a model's reply: plain SQL, fenced SQL, or ``{"steps": [{name, sql}]}``.
 
@@ -63,7 +67,7 @@ def split(statement: str, dialect: str) -> tuple[Step, ...]:
     """
     try:
         tree = sqlglot.parse_one(statement, dialect=dialect)
-    except SqlglotError:
+    except (SqlglotError, RecursionError):
         return (Step(LAST_STEP, statement),)
     with_ = tree.args.get("with_") or tree.args.get("with")
     if not isinstance(with_, exp.With) or with_.args.get("recursive"):
@@ -116,7 +120,7 @@ def _identifier(name: str) -> exp.Identifier:
 def _parsed(step: Step, dialect: str) -> exp.Query:
     try:
         tree = sqlglot.parse_one(step.sql, dialect=dialect)
-    except SqlglotError as error:
+    except (SqlglotError, RecursionError) as error:
         first = str(error).splitlines()[0]
         raise ExecutionError(f"step {step.name!r} is not valid SQL: {first}") from error
     if not isinstance(tree, exp.Query):
@@ -162,7 +166,7 @@ def _until_semicolon(text: str, dialect: str) -> str:
     """Up to the first semicolon outside quotes; without one, up to a blank line that ends SQL."""
     try:
         tokens = sqlglot.tokenize(text, dialect=dialect)
-    except SqlglotError:
+    except (SqlglotError, RecursionError):
         return text
     for token in tokens:
         if token.token_type == sqlglot.TokenType.SEMICOLON:
@@ -170,11 +174,12 @@ def _until_semicolon(text: str, dialect: str) -> str:
                 return text  # several statements: the guard refuses them
             return text[: token.start].strip()
     parts = re.split(r"\n\s*\n", text)
-    for n in range(len(parts), 0, -1):
+    few = min(len(parts) - 1, _BLANK_LINES)
+    for n in (len(parts), *range(few, 0, -1)):
         candidate = "\n".join(parts[:n]).strip()
         try:
             sqlglot.parse_one(candidate, dialect=dialect)
-        except SqlglotError:
+        except (SqlglotError, RecursionError):
             continue
         return candidate
     return text

@@ -130,7 +130,7 @@ def parse(sql: str, dialect: str) -> exp.Expr | None:
     """The tree of a statement, None where it does not parse."""
     try:
         return sqlglot.parse_one(sql, dialect=dialect)
-    except SqlglotError:
+    except (SqlglotError, RecursionError):
         return None
 
 
