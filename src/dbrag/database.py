@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from dbrag import freshness, scope
+from dbrag.errors import SourceNotFound
 from dbrag.index import build, store
 from dbrag.models.embed import remote_encoder_warnings
 from dbrag.reasoning.allowed import Allowed
@@ -102,7 +103,13 @@ class Database:
         self.sources: tuple[Source, ...]
         self.skipped: tuple[SkippedSource, ...]
         specs = settings.sources or scope.indexed_sources(settings)
-        opened, skipped = open_sources(specs, settings.open_options())
+        try:
+            opened, skipped = open_sources(specs, settings.open_options())
+        except SourceNotFound as error:
+            if settings.sources:
+                raise
+            hint = f"a source that is gone: dbrag index --index {settings.index} --drop NAME"
+            raise SourceNotFound(error.message, hint) from error
         self.sources, self.skipped = tuple(opened), tuple(skipped)
         self.index_dir = scope.index_dir(settings, specs)
         self._open = freshness.OpenIndex(

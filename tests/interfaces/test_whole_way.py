@@ -139,6 +139,18 @@ def test_drop(cli, model, small_shop: Path) -> None:
     assert small_shop.exists()
 
 
+def test_a_source_that_is_gone_can_be_dropped(cli, model, small_shop: Path, tmp_path) -> None:
+    index, gone = str(tmp_path / "i"), tmp_path / "gone.csv"
+    gone.write_text("id,name\n1,Kabul\n")
+    assert cli("index", "-s", small_shop, "-s", f"gone={gone}", "--index", index).code == 0
+    gone.unlink()
+    told = cli("search", "--index", index, "customers")
+    assert told.code == 3
+    assert f"try: a source that is gone: dbrag index --index {index} --drop NAME" in told.err
+    assert cli("index", "--index", index, "--drop", "gone").code == 0
+    assert cli("search", "--index", index, "customers").code == 0
+
+
 class TestBadInput:
     """Each is one clear line, or it works."""
 

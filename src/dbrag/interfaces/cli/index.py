@@ -20,14 +20,14 @@ def index(run: Run, drop: str | None, force: bool) -> int:
     from dbrag.interfaces.cli.notices import LiveLine, index_text
     from dbrag.types import SCHEMA_VERSION
 
+    if drop is not None:
+        _drop(run, drop)
+        if run.json:
+            output.emit_json({"schema": SCHEMA_VERSION, "dropped": drop})
+        else:
+            output.emit(f"{drop} is no longer in the index; the source itself is untouched")
+        return 0
     with run.database() as database:
-        if drop is not None:
-            database.drop(drop)
-            if run.json:
-                output.emit_json({"schema": SCHEMA_VERSION, "dropped": drop})
-            else:
-                output.emit(f"{drop} is no longer in the index; the source itself is untouched")
-            return 0
         tell_remote(database.settings, chat=False)
         live = LiveLine(run)
         try:
@@ -43,6 +43,22 @@ def index(run: Run, drop: str | None, force: bool) -> int:
     # What was indexed before may stay, but the command did nothing: a cron job has to know.
     done = [source for source in report.sources if source.status != "skipped"]
     return 0 if done or not report.sources else SourceError.exit_code
+
+
+def _drop(run: Run, name: str) -> None:
+    from dbrag.index.build import drop_source
+    from dbrag.index.manifest import read_manifest
+    from dbrag.scope import index_dir
+
+    try:
+        with run.database() as database:
+            database.drop(name)
+    except SourceError:  # what cannot be opened any more is just what one takes out
+        settings = run.settings()
+        directory = index_dir(settings, settings.sources)
+        if read_manifest(directory) is None:
+            raise
+        drop_source(directory, name)
 
 
 @click.command(short_help="What is indexed, how old and how big it is.")
