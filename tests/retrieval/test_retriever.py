@@ -72,3 +72,10 @@ def test_joins_and_tables_that_do_not_belong_together_are_damage(
         pytest.raises(IndexUnusable, match="index is damaged: it lacks the join of"),
     ):
         db.search(QUESTION)
+
+
+def test_of_few_tables_none_is_said_to_resemble_little(tmp_path: Path) -> None:
+    (tmp_path / "birds.csv").write_text("species,nests\npanda,1\n")
+    with connect(tmp_path / "birds.csv", index=tmp_path / "i") as db:
+        (candidate,) = db.search("birds").candidates
+    assert candidate.reason == "too few tables to tell what stands out"

@@ -26,6 +26,8 @@ ROWS_PER_TABLE = 3
 MATCHES_PER_TABLE = 10
 _CLEARLY = 1.5
 """Deviations above the mean from which a part is worth a word in the reason."""
+_FEWEST_COMPARED = 4
+"""Of n tables none is further than √(n - 1) deviations above their mean: 1.4 of three."""
 _LONGEST_SHOWN = 40
 _HOW_ROWS = {"text": "shares words with", "dense": "resembles", "both": "fits"}
 
@@ -84,6 +86,8 @@ def reason(
     joined = _likeliest_neighbour(index, i, scores)
     if joined:
         said.append(joined)
+    if not said and len(parts.names) < _FEWEST_COMPARED:
+        return "too few tables to tell what stands out"
     return "; ".join(said) or "little in it resembles the question"
 
 
