@@ -396,3 +396,14 @@ def test_an_answer_tells_what_its_program_does(small_shop: Path) -> None:
     assert told["groups"] == ["customers.city"]
     assert {**direct, "tables": told["tables"]} == told
     assert (failed["status"], failed["evidence"]) == ("failed", None)
+
+
+def test_of_many_sources_that_fit_twenty_are_named(tmp_path: Path) -> None:
+    for n in range(25):
+        with closing(sqlite3.connect(tmp_path / f"s{n:02}.db")) as connection:
+            connection.execute("CREATE TABLE t (a)")
+    with (
+        connect(tmp_path, index=tmp_path / "i") as db,
+        pytest.raises(UsageError, match=r"25 sources .*s18, s19 and 5 more$"),
+    ):
+        db.sql("SELECT 1")

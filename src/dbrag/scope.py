@@ -229,7 +229,8 @@ def admit_anywhere(statement: str, sources: Sequence[Source]) -> tuple[Source, A
             if reason is None or (_lacks_table(reason) and not _lacks_table(error)):
                 reason = error
     if len(admitted) > 1:
-        names = ", ".join(sorted(source.name for source, _ in admitted))
+        known = sorted(source.name for source, _ in admitted)
+        names = ", ".join(known[:20]) + (f" and {len(known) - 20} more" if known[20:] else "")
         raise UsageError(
             f"{len(admitted)} sources could run this statement: {names}",
             "name one with --source, or write source.table",
