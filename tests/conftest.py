@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 import hypothesis
 import pytest
 
+import dbrag
+from dbrag.models.testing import HashEmbedder, ScriptedModel
 from dbrag.settings import Settings, load_settings
 
 if TYPE_CHECKING:
@@ -156,3 +158,10 @@ def model_settings(tmp_path: Path) -> Settings:
             pytest.fail(message)
         pytest.skip(message)
     return settings
+
+
+def connect(path: Path, *replies: str, **arguments: Any) -> dbrag.Database:
+    """A database whose chat model gives these replies."""
+    return dbrag.connect(
+        path, chat_model=ScriptedModel(list(replies)), embedder=HashEmbedder(), **arguments
+    )

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from dbrag import freshness, scope
 from dbrag.errors import SourceNotFound
+from dbrag.execution.run import run_admitted
 from dbrag.index import build, store
 from dbrag.models.embed import remote_encoder_warnings
 from dbrag.reasoning.allowed import Allowed
@@ -263,12 +264,11 @@ class Database:
         """
         started = time.perf_counter()
         source, admitted = scope.admit_anywhere(statement, self.sources)
-        execution = scope.run_admitted(source, admitted, self.settings)
         return scope.statement_answer(
             statement,
             source,
             admitted,
-            execution,
+            run_admitted(source, admitted, self.settings),
             warnings=self._source_warnings(),
             total_s=time.perf_counter() - started,
             max_rows=self.settings.max_rows if max_rows is None else max_rows,
@@ -292,7 +292,7 @@ class Database:
     def run_sql(self, source_name: str, statement: str) -> Execution:
         """Run one statement on the named source, guarded and limited, for evaluation."""
         source = self.source(source_name)
-        return scope.run_admitted(source, scope.admit_on(source, statement), self.settings)
+        return run_admitted(source, scope.admit_on(source, statement), self.settings)
 
     # ---- the index --------------------------------------------------------------
 

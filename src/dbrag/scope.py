@@ -16,7 +16,7 @@ from dbrag.catalog.catalog import Catalog
 from dbrag.catalog.names import owners
 from dbrag.errors import DbragError, SourceError, SourceNotFound, UnknownName, UsageError
 from dbrag.execution.guard import Admitted, admit
-from dbrag.execution.run import run
+from dbrag.execution.run import run_admitted
 from dbrag.index.manifest import known_places, read_manifest
 from dbrag.index.store import problems_of
 from dbrag.reasoning.behind import trace
@@ -308,18 +308,6 @@ def statement_answer(
         tokens={"prompt": 0, "cached": 0, "completion": 0},
         max_rows=max_rows,
         evidence=evidence_of(program, {table.ref: table for table in reflected(source)}),
-    )
-
-
-def run_admitted(source: Source, admitted: Admitted, settings: Settings) -> Execution:
-    """Run what the guard has admitted, within the limits of the settings."""
-    return run(
-        source,
-        admitted.sql,
-        tables=admitted.tables,
-        timeout_s=settings.timeout_s,
-        max_rows=settings.max_result_rows,
-        max_mb=settings.max_result_mb,
     )
 
 

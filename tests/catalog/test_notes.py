@@ -12,7 +12,6 @@ from dbrag.catalog.catalog import Catalog
 from dbrag.catalog.notes import (
     MAX_DESCRIPTION,
     annotated,
-    apply_notes,
     notes_of,
     spoken_names,
 )
@@ -134,8 +133,9 @@ def test_what_a_note_adds() -> None:
 
 
 def test_without_notes_nothing_changes() -> None:
-    assert apply_notes({}, TABLES) == TABLES
-    assert apply_notes({"customers": TableNote()}, TABLES) == TABLES
+    for notes in ({}, {"customers": TableNote()}):
+        in_force = notes_of(notes, Catalog(TABLES))
+        assert [in_force.apply(table) for table in TABLES] == TABLES
 
 
 def test_an_error_in_place_of_a_comment_is_no_name_and_gives_way() -> None:

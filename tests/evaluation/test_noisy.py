@@ -20,7 +20,7 @@ from dbrag.models.testing import FunctionModel, HashEmbedder
 from dbrag.settings import Settings
 
 FOLDER = Path(__file__).parents[2] / "experiments" / "noisy"
-NAMES = ("market_data", "market_questions", "make")
+NAMES = ("market_data", "market_sql", "market_answers", "market_questions", "make")
 
 
 @pytest.fixture(scope="module")

@@ -42,6 +42,26 @@ def write_db(path: Path, script: str) -> Path:
     return path
 
 
+def statuses(report: Any) -> dict[str, str]:
+    """Source → what indexing did with it."""
+    return {source.name: source.status for source in report.sources}
+
+
+def change(path: Path, statement: str) -> None:
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(statement)
+        connection.commit()
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Every file below a folder."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """Two databases: shop (two joined tables) and zoo."""

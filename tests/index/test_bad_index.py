@@ -4,8 +4,6 @@ import errno
 import json
 import os
 import shutil
-import sqlite3
-from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,28 +18,10 @@ from dbrag.models.testing import HashEmbedder
 from dbrag.options import TableNote
 from dbrag.settings import Settings
 from dbrag.sources import open_sources
-from tests.index.conftest import CountingEmbedder, dump
+from tests.index.conftest import CountingEmbedder, change, contents, dump, statuses
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-
-def statuses(report: Any) -> dict[str, str]:
-    return {source.name: source.status for source in report.sources}
-
-
-def change(path: Path, statement: str) -> None:
-    with closing(sqlite3.connect(path)) as connection:
-        connection.execute(statement)
-        connection.commit()
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    return {
-        str(path.relative_to(folder)): path.read_bytes()
-        for path in sorted(folder.rglob("*"))
-        if path.is_file()
-    }
 
 
 class TestBadIndex:

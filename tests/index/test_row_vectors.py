@@ -105,7 +105,7 @@ def test_each_row_is_encoded_as_json_and_found_by_its_vector(bed: Bed) -> None:
         (first, *_) = index.rows.search(question, 1, mode="dense", vector=vector)
         assert first.score == pytest.approx(1.0)
         assert first.row == {"id": 2, "species": "Kabul markhor"}
-        best = index.rows.best(question, 1, mode="dense", vector=vector)
+        best = index.rows.look(question, 1, mode="dense", vector=vector).best()
         assert set(best) == {CUSTOMER, PURCHASE, ANIMAL}
         assert min(best.values()) == 0.0
         assert max(best, key=lambda ref: best[ref]) == ANIMAL
@@ -137,7 +137,7 @@ def test_both_finds_what_either_finds_and_prefers_what_both_find(bed: Bed) -> No
     assert len(both) == len(set(both)) == 6
     with open_index(bed.directory) as index:
         vector = HashEmbedder().encode(["species of panda"])[0]
-        best = index.rows.best("species of panda", 500, mode="both", vector=vector)
+        best = index.rows.look("species of panda", 500, mode="both", vector=vector).best()
         assert max(best, key=lambda ref: best[ref]) == ANIMAL
 
 

@@ -42,7 +42,7 @@ def test_rows(index: Index) -> None:
     assert hit.table == TableRef("shop", None, "customer")
     assert hit.row == {"customer_id": 1, "name": "Ann Lee", "city": "Kabul"}  # no photo
     assert hit.score > 0
-    assert index.rows.best("who lives in kabul?", 5) == {hit.table: pytest.approx(hit.score)}
+    assert index.rows.look("who lives in kabul?", 5).best() == {hit.table: pytest.approx(hit.score)}
 
 
 def test_values(index: Index) -> None:

@@ -11,7 +11,8 @@ import sqlglot
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbrag.catalog.notes import annotated, apply_notes
+from dbrag.catalog.catalog import Catalog
+from dbrag.catalog.notes import annotated, notes_of
 from dbrag.catalog.profile import _profile
 from dbrag.options import ColumnNote, TableNote
 from dbrag.reasoning import prompts
@@ -64,7 +65,7 @@ def test_the_prompt_with_the_users_notes(snapshot: SnapshotAssertion) -> None:
     }
     prompt = program_prompt(
         "How many branches are there in each town?",
-        apply_notes(notes, [STORES]),
+        [notes_of(notes, Catalog((STORES,))).apply(STORES)],
         dialect="sqlite",
         matches={},
     )

@@ -43,7 +43,7 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
 @pytest.mark.parametrize("question", ["Where does Ann Lee live?", "a panda of Kabul", "?"])
 def test_the_same_as_one_after_another(index: Index, question: str) -> None:
     looked = look_up(index, EMBEDDER, question)
-    assert looked.rows.best() == index.rows.best(question, 500)
+    assert looked.rows.best() == index.rows.look(question, 500).best()
     tables = [table.ref for table in index.catalog.tables]
     assert looked.vector.tolist() == EMBEDDER.encode([question])[0].tolist()
     expected: dict[TableRef, list[Any]] = {}

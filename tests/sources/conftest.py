@@ -7,9 +7,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from dbrag.sources import open_sources
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
+
+    from dbrag.sources import Source
 
 MakeDb = "Callable[..., Path]"
 
@@ -29,6 +33,16 @@ def make_db(tmp_path: Path) -> Callable[..., Path]:
         return path
 
     return make
+
+
+def opened(path: object) -> Source:
+    return open_sources([str(path)])[0][0]
+
+
+def rows_of(source: Source, sql: str) -> list[tuple[object, ...]]:
+    with source.session() as session:
+        session.execute(sql)
+        return session.fetch(1000)
 
 
 def contents(folder: Path) -> dict[str, str]:

@@ -14,25 +14,13 @@ from dbrag.errors import (
     SourceError,
     UnknownName,
 )
-from dbrag.sources import open_sources
+from tests.sources.conftest import opened, rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from dbrag.sources import Source
-
     Make = Callable[..., Path]
-
-
-def opened(path: object) -> Source:
-    return open_sources([str(path)])[0][0]
-
-
-def rows_of(source: Source, sql: str) -> list[tuple[object, ...]]:
-    with source.session() as session:
-        session.execute(sql)
-        return session.fetch(1000)
 
 
 # -- reading ----------------------------------------------------------------------

@@ -43,12 +43,6 @@ class NotesInForce:
 NO_NOTES = NotesInForce({})
 
 
-def apply_notes(notes: Mapping[str, TableNote], tables: Sequence[Table]) -> list[Table]:
-    """The tables with the notes on them."""
-    in_force = notes_of(notes, Catalog(tables))
-    return [in_force.apply(table) for table in tables]
-
-
 def annotated(table: Table, note: TableNote) -> Table:
     """The table with the user's words: descriptions before comments, synonyms, preference.
 

@@ -20,6 +20,8 @@ from dbrag.types import Execution, ResultColumn
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from dbrag.execution.guard import Admitted
+    from dbrag.settings import Settings
     from dbrag.sources import Session, Source
     from dbrag.types import TableRef
 
@@ -66,6 +68,18 @@ def run(
         ResultColumn(name, arrow_type([row[i] for row in rows])) for i, name in enumerate(names)
     )
     return Execution(columns, tuple(rows), time.perf_counter() - started)
+
+
+def run_admitted(source: Source, admitted: Admitted, settings: Settings) -> Execution:
+    """:func:`run` with what the guard gave and the limits of the settings."""
+    return run(
+        source,
+        admitted.sql,
+        timeout_s=settings.timeout_s,
+        max_rows=settings.max_result_rows,
+        max_mb=settings.max_result_mb,
+        tables=admitted.tables,
+    )
 
 
 def _collect(

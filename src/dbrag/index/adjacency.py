@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -22,7 +21,6 @@ class Adjacency:
     Attributes:
         edges: as given.
         n_tables: as given.
-        components: ``[n_tables]``: number of the connected part that a table is in.
     """
 
     def __init__(self, edges: NDArray[np.int32], n_tables: int) -> None:
@@ -37,11 +35,6 @@ class Adjacency:
         self._part = 1 / np.maximum(degree, 1)
         self._joined = np.flatnonzero(degree)
         self._starts = np.searchsorted(self._from, self._joined)
-
-    @cached_property
-    def components(self) -> NDArray[np.int32]:
-        """``[n_tables]``: number of the connected part that a table is in."""
-        return _components(self.edges, self.n_tables)
 
     def neighbours(self, table: int) -> NDArray[np.int32]:
         """Positions of the tables that join ``table``."""
@@ -108,19 +101,3 @@ class Adjacency:
             sent = (shares * self._part)[self._to]
             kept[self._joined] += np.add.reduceat(sent, self._starts)
         return kept
-
-
-def _components(edges: NDArray[np.int32], n_tables: int) -> NDArray[np.int32]:
-    import numpy as np
-
-    # Every table takes the least number around it until nothing changes; the second
-    # look-up makes a chain of n tables take log n rounds, not n.
-    label = np.arange(n_tables, dtype=np.int32)
-    while True:
-        new = label.copy()
-        np.minimum.at(new, edges[:, 0], label[edges[:, 1]])
-        new = new[new]
-        if np.array_equal(new, label):
-            break
-        label = new
-    return np.unique(label, return_inverse=True)[1].astype(np.int32)

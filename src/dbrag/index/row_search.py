@@ -87,20 +87,6 @@ class RowIndex:
         near = [replace(one, score=hit.score) for one, hit in zip(near, found, strict=True)]
         return self.hits(near if mode == "dense" else _fused(texts, near)[:limit])
 
-    def best(
-        self, question: str, limit: int, *, mode: RowMode = "text", vector: Array | None = None
-    ) -> dict[TableRef, float]:
-        """How well the best row of each table fits; a table that is missing counts 0.
-
-        Args:
-            limit: in "text", only the tables of so many best rows of all count.
-            vector: of the question, as in ``search``.
-
-        Raises:
-            IndexUnusable: the index is damaged, or holds no row vectors.
-        """
-        return self.look(question, limit, mode=mode, vector=vector).best()
-
     def look(
         self,
         question: str,
@@ -172,7 +158,10 @@ class RowLook:
         self._scores = scores
 
     def best(self) -> dict[TableRef, float]:
-        """As :meth:`RowIndex.best`."""
+        """How well the best row of each table fits; a table that is missing counts 0.
+
+        By words only the tables of the best rows of all count.
+        """
         words: dict[int, float] = {}
         for hit in self._found:
             words[hit.table] = max(hit.score, words.get(hit.table, 0.0))

@@ -16,7 +16,7 @@ from sqlglot import exp
 from dbrag.catalog.joins import JoinGraph
 from dbrag.errors import DbragError, ExecutionError, LimitReached, PromptTooLong, UnknownName
 from dbrag.execution import guard
-from dbrag.execution.run import run
+from dbrag.execution.run import run, run_admitted
 from dbrag.models.base import ChatModel, Prompt, Reply
 from dbrag.reasoning import names, prompts, repair
 from dbrag.reasoning.missing_join import add_missing_joins
@@ -156,7 +156,7 @@ class Workshop:
                 dialect=self.source.dialect,
                 tables=admitted.tables,
             )
-            execution = None if self.dry_run else self._run(admitted.sql, admitted.tables)
+            execution = None if self.dry_run else self._run(admitted)
         except DbragError as error:
             return Attempt(tables, program, None, error, changes, logprob=reply.logprob)
         return Attempt(
@@ -207,15 +207,8 @@ class Workshop:
             return names
         return repair.Mended(joined.sql, (names.changes if names else ()) + joined.changes)
 
-    def _run(self, sql: str, tables: tuple[TableRef, ...]) -> Execution:
-        execution = run(
-            self.source,
-            sql,
-            timeout_s=self.settings.timeout_s,
-            max_rows=self.settings.max_result_rows,
-            max_mb=self.settings.max_result_mb,
-            tables=tables,
-        )
+    def _run(self, admitted: guard.Admitted) -> Execution:
+        execution = run_admitted(self.source, admitted, self.settings)
         self.usage.execute_s += execution.seconds
         return execution
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from dbrag.errors import DbragError, UsageError
 from dbrag.execution import guard
-from dbrag.execution.run import run
+from dbrag.execution.run import run_admitted
 from dbrag.reasoning.attempt import Attempt
 from dbrag.reasoning.learned_file import LearnedFile, Pair, fold, read
 from dbrag.reasoning.program import split
@@ -280,14 +280,7 @@ def run_solved(solved: Solved, source: Source, settings: Settings, *, dry_run: b
     )
     execution = None
     if not dry_run:
-        execution = run(
-            source,
-            admitted.sql,
-            tables=admitted.tables,
-            timeout_s=settings.timeout_s,
-            max_rows=settings.max_result_rows,
-            max_mb=settings.max_result_mb,
-        )
+        execution = run_admitted(source, admitted, settings)
     return Attempt(admitted.tables, program, execution, ordered=admitted.ordered)
 
 
