@@ -1,4 +1,4 @@
-"""A time limit and Ctrl-C for work inside a database engine.
+"""A time limit, Ctrl-C and giving up for work inside a database engine.
 
 While an engine computes, Python's own signal handling stands still in that thread.
 So the work runs in a thread of its own, and the caller waits, cancels and reports.
@@ -10,6 +10,7 @@ import threading
 import time
 from typing import TYPE_CHECKING, TypeVar
 
+from dbrag.cancel import check
 from dbrag.errors import LimitReached
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ def within(
     Raises:
         LimitReached: time is up; ``work`` has ended.
         KeyboardInterrupt: Ctrl-C; the statement is cancelled.
+        Cancelled: nobody wants the result any more; the statement is cancelled.
         BaseException: whatever ``work`` raises.
     """
     done = threading.Event()
@@ -58,6 +60,7 @@ def within(
         while not done.wait(max(0.0, min(0.5, seconds - (time.monotonic() - started)))):
             if time.monotonic() - started >= seconds:
                 break
+            check()
     except BaseException:
         _stop(session, done)
         raise

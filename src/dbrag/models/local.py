@@ -26,6 +26,7 @@ import weakref
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from dbrag.cancel import check
 from dbrag.errors import InvalidReply, ModelError, ModelNotInstalled, PromptTooLong, WeightsError
 from dbrag.models.base import Prompt, Reply
 from dbrag.models.gguf import GGUFHeader, read_header
@@ -298,7 +299,7 @@ class LlamaModel:
         try:
             stream.start()
             while not stream.finished.wait(0.2):  # short waits: Ctrl-C also works on Windows
-                pass
+                check()
         except BaseException:
             stream.cancelled = True
             stream.join(INTERRUPT_WAIT_S)

@@ -16,6 +16,7 @@ import threading
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from dbrag.cancel import check
 from dbrag.errors import DbragError, InvalidReply, ModelError, ModelNotInstalled, PromptTooLong
 from dbrag.models.base import Prompt, Reply
 from dbrag.models.endpoints import OLLAMA_URL, OPENAI_URL, host_of, is_loopback, without_user
@@ -355,6 +356,7 @@ def _run(coroutine: Coroutine[Any, Any, list[Reply]]) -> list[Reply]:
             except concurrent.futures.TimeoutError:
                 if future.done():
                     raise
+                check()
     except BaseException:
         future.cancel()
         raise
