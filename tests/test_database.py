@@ -276,7 +276,7 @@ def test_a_source_that_cannot_be_read_says_why_before_there_is_an_index(tmp_path
 
 def test_an_answer_tells_what_its_program_does(small_shop: Path) -> None:
     sql = "SELECT city, COUNT(*) AS n FROM customers WHERE name LIKE 'A%' GROUP BY city"
-    with connect(small_shop, sql, "no SQL", "no SQL", votes=1) as db:
+    with connect(small_shop, sql, *["no SQL"] * 4, votes=1) as db:
         told = db.ask("How many customers by city?").to_dict()["evidence"]
         direct = db.sql(sql).to_dict()["evidence"]
         failed = db.ask("How many?", tables=["customers"]).to_dict()

@@ -162,6 +162,10 @@ DEPARTMENTS = (
     [
         ("SELECT department.Name, COUNT(*) FROM management GROUP BY department_ID", True),
         ("SELECT Budget FROM management WHERE head_ID = 3", True),
+        ("SELECT m.Budget FROM management AS m", True),  # the other table's column
+        ("SELECT department_name, COUNT(*) FROM management GROUP BY 1", True),
+        ("SELECT m.department_name, COUNT(*) FROM management m GROUP BY m.department_ID", True),
+        ("SELECT m.Wages FROM management AS m", False),
         ("SELECT department_ID FROM management", False),
         ("SELECT head.name FROM management", False),  # no known join leads there
         ("SELECT x.Name FROM management", False),

@@ -22,11 +22,15 @@ from dbrag.reasoning import names, prompts, repair
 from dbrag.reasoning.missing_join import add_missing_joins
 from dbrag.reasoning.program import compose, parse_reply, split
 from dbrag.reasoning.vote import is_hollow
+from dbrag.reasoning.widen import tables_meant
 from dbrag.settings import Settings
 from dbrag.sources.base import Source
 from dbrag.types import Execution, Program, Step, Table, TableRef
 
 MAX_PROGRAM_TOKENS = 300
+
+REWRITE_TEMPERATURE = 0.7
+"""Of a round after one that repeated the failed statement."""
 
 Report = Callable[[Mapping[str, Any]], None]
 
@@ -100,9 +104,14 @@ class Workshop:
         *,
         temperature: float = 0.0,
         seed: int = 0,
+        widen: Callable[[tuple[TableRef, ...]], Prompt] | None = None,
     ) -> Attempt:
         """Sample one program and bring it to a result, repairing it at most
         ``settings.rounds`` times.
+
+        Args:
+            widen: the prompt with other tables: where a failed statement means one that was
+                not shown, the next round shows it.
 
         Raises:
             ModelError: the model itself fails (a prompt too long included).
@@ -110,7 +119,7 @@ class Workshop:
         best: Attempt | None = None
         current = prompt
         for round_ in range(self.settings.rounds + 1):
-            reply = self._sample(current, temperature if round_ == 0 else 0.0, seed, best)
+            reply = self._sample(current, temperature, seed, best)
             if reply is None:
                 break
             done = replace(self._try(reply, tables), rounds=round_)
@@ -120,11 +129,16 @@ class Workshop:
             problem = _problem(done)
             if problem is None or self._is_final(done):
                 break
-            turn = (reply.text, prompts.repair_request(problem))
-            if turn in current.turns:
-                break  # the model repeats itself: another round would bring the same
+            if widen and (more := self._meant(done, reply, tables)):
+                tables = (*tables, *more)
+                prompt = widen(tables)
             # only the last exchange is kept: a small model drowns in its own mistakes
-            current = replace(prompt, turns=(turn,))
+            again = replace(prompt, turns=((reply.text, prompts.repair_request(problem)),))
+            if again == current and (done.error is None or temperature > 0):
+                break  # the model repeats itself: another round would bring the same
+            # what failed twice the same way is written more freely
+            temperature = REWRITE_TEMPERATURE if again == current else 0.0
+            current = again
         assert best is not None  # noqa: S101 - the first sample either raised or gave a reply
         return best
 
@@ -168,6 +182,19 @@ class Workshop:
             logprob=reply.logprob,
             ordered=admitted.ordered,
         )
+
+    def _meant(
+        self, done: Attempt, reply: Reply, tables: tuple[TableRef, ...]
+    ) -> tuple[TableRef, ...]:
+        """Tables that a failed statement means and that were not shown."""
+        dialect = self.source.dialect
+        if done.error is None:
+            return ()
+        try:
+            sql = compose(parse_reply(reply.text, dialect), dialect)
+        except ExecutionError:
+            return ()  # there is no statement
+        return tables_meant(sql, tables, self.tables, self.joins, dialect)
 
     def _composed(self, steps: tuple[Step, ...], tables: tuple[TableRef, ...]) -> str:
         """One statement, with the real names of what the prompt had to show otherwise."""

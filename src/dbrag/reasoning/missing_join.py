@@ -13,7 +13,8 @@ from sqlglot import exp
 from sqlglot.optimizer.scope import Scope, traverse_scope
 
 from dbrag.catalog.joins import JoinEdge, JoinGraph
-from dbrag.reasoning.repair import Mended, TableNames, parse, tables_in
+from dbrag.execution.schema import spelling
+from dbrag.reasoning.repair import Mended, TableNames, parse, rename, tables_in
 from dbrag.types import Table
 
 
@@ -63,35 +64,64 @@ def _missing_table(
     found: dict[str, Table] = {}
     outer = {name.casefold() for name in scope.parent.sources} if scope.parent else set()
     aliases = {e.alias for e in scope.expression.expressions if isinstance(e, exp.Alias)}
+    near = {ref for table in known.values() for ref in joins.neighbours(table.ref)}
+    near -= {table.ref for table in known.values()}
+    around = [table for table in names.tables if table.ref in near]
     for column in scope.columns:
         qualifier = column.table.casefold()
-        if qualifier:
-            if qualifier in known or qualifier in outer:
-                continue
+        if _is_known(column, known) or (qualifier in outer and qualifier not in known):
+            continue
+        if qualifier and qualifier not in known:
             table = names.named(qualifier)
             if table is None or not table.column(column.name):
                 return None
-            found[table.ref.name] = table
-        elif not any(t.column(column.name) for t in known.values()) and column.name not in aliases:
-            near = {ref for table in known.values() for ref in joins.neighbours(table.ref)}
-            homes = [t for t in names.tables if t.ref in near and t.column(column.name)]
+        elif qualifier or column.name not in aliases:
+            homes = [table for table in around if column_in(table, column.name)]
             if len(homes) != 1:
                 return None
-            found[homes[0].ref.name] = homes[0]
+            table = homes[0]
+        else:
+            continue
+        found[str(table.ref)] = table
     return next(iter(found.values())) if len(found) == 1 else None
 
 
+def _is_known(column: exp.Column, known: dict[str, Table]) -> bool:
+    """Whether the table that the column names, or else any in scope, has it."""
+    named = known.get(column.table.casefold())
+    if column.table:
+        return named is not None and named.column(column.name) is not None
+    return any(table.column(column.name) for table in known.values())
+
+
+def column_in(table: Table, name: str) -> str | None:
+    """The column's real name: itself, or "name" of the table "team" where "team_name" is said."""
+    real = table.column(name)
+    if real is not None:
+        return real.name
+    found = [c.name for c in table.columns if spelling(name, table.ref.name + c.name) == 1.0]
+    return found[0] if len(found) == 1 else None
+
+
 def _qualify(scope: Scope, known: dict[str, Table], missing: Table) -> None:
-    """Name the table of every bare column, since the join may make it ambiguous."""
+    """Name the table of every bare column, since the join may make it ambiguous, and of
+    every one that the missing table has."""
+    outer = {name.casefold() for name in scope.parent.sources} if scope.parent else set()
     for column in scope.columns:
-        if column.table:
+        if _is_known(column, known):
+            if not column.table:
+                homes = [alias for alias, table in known.items() if table.column(column.name)]
+                if len(homes) == 1:
+                    spelled = next(name for name in scope.sources if name.casefold() == homes[0])
+                    column.set("table", exp.to_identifier(spelled))
             continue
-        homes = [alias for alias, table in known.items() if table.column(column.name)]
-        if len(homes) == 1:
-            spelled = next(name for name in scope.sources if name.casefold() == homes[0])
-            column.set("table", exp.to_identifier(spelled))
-        elif not homes and missing.column(column.name):
-            column.set("table", exp.to_identifier(missing.ref.name))
+        qualifier = column.table.casefold()
+        real = column_in(missing, column.name)
+        if real is None or (qualifier in outer and qualifier not in known):
+            continue
+        if real.casefold() != column.name.casefold():
+            rename(column, real)
+        column.set("table", exp.to_identifier(missing.ref.name))
 
 
 def _join(edge: JoinEdge, alias: str, missing: Table) -> exp.Join:

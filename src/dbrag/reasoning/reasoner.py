@@ -15,7 +15,7 @@ from dbrag.errors import (
     Unanswerable,
     UsageError,
 )
-from dbrag.models.base import ChatModel
+from dbrag.models.base import ChatModel, Prompt
 from dbrag.reasoning import evidence, prompts, vote
 from dbrag.reasoning.allowed import EVERYTHING, Allowed
 from dbrag.reasoning.answerable import check_evidence
@@ -307,21 +307,28 @@ class Reasoner:
         solved: Sequence[tuple[str, str]],
     ) -> list[Attempt]:
         matches = {c.table: c.matches for c in candidates}
+        by_ref = self.index.catalog.by_ref
+
+        def prompt(tables: tuple[TableRef, ...]) -> Prompt:
+            return prompts.program_prompt(
+                question,
+                [by_ref[ref] for ref in tables],
+                dialect=shop.source.dialect,
+                matches=matches,
+                joins=self.joins.path(tables),
+                solved=solved,
+            )
+
         attempts: list[Attempt] = []
         variants = plan_votes(selection, votes)
         for number, variant in enumerate(variants, start=1):
-            by_ref = self.index.catalog.by_ref
-            prompt = prompts.program_prompt(
-                question,
-                [by_ref[ref] for ref in variant.tables],
-                dialect=shop.source.dialect,
-                matches=matches,
-                joins=self.joins.path(variant.tables),
-                solved=solved,
-            )
             attempts.append(
                 shop.attempt(
-                    prompt, variant.tables, temperature=variant.temperature, seed=variant.seed
+                    prompt(variant.tables),
+                    variant.tables,
+                    temperature=variant.temperature,
+                    seed=variant.seed,
+                    widen=prompt,
                 )
             )
             ballots = [_ballot(a) for a in attempts if a.execution is not None]

@@ -176,7 +176,7 @@ def _mend_column(
         return None
     before = column.sql()
     if alias in known and (called := _called(known[alias], column.name)):
-        _rename(column, called)
+        rename(column, called)
         return f"{before} read as {column.sql()}"
     homes = [name for name, table in known.items() if table.column(column.name)]
     if len(homes) == 1:
@@ -189,7 +189,7 @@ def _mend_column(
     if near is None:
         return None
     home, real = near
-    _rename(column, real)
+    rename(column, real)
     if alias or len(known) > 1:
         _requalify(column, home, scope)
     return f"{before} read as {column.sql()}"
@@ -204,7 +204,8 @@ def _is_explained(
     return len(known) < len(scope.sources) or column.name in _aliases(scope)
 
 
-def _rename(column: exp.Column, name: str) -> None:
+def rename(column: exp.Column, name: str) -> None:
+    """Give a column another name, quoted where it has to be."""
     column.set("this", exp.to_identifier(name, quoted=not re.fullmatch(r"[A-Za-z_]\w*", name)))
 
 
@@ -224,8 +225,12 @@ def _nearest(name: str, tables: dict[str, Table]) -> tuple[str, str] | None:
     for alias, table in tables.items():
         for column in table.columns:
             near = spelling(name, column.name)
-            # "name" for singer.singer_name: the table's own name may be left out
-            if spelling(table.ref.name + name, column.name) == 1.0:
+            # "name" for singer.singer_name, "team_name" for team.name: the table's own name
+            # may be left out, or put before
+            if 1.0 in (
+                spelling(table.ref.name + name, column.name),
+                spelling(name, table.ref.name + column.name),
+            ):
                 near = 0.95
             elif _is_called(column, name):
                 near = 0.97

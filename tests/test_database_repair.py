@@ -1,0 +1,56 @@
+"""Repair rounds of ``ask``: what the model is shown when its program failed."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from dbrag.models.base import Prompt
+from tests.conftest import connect
+
+
+@pytest.fixture
+def league(tmp_path: Path) -> Path:
+    path = tmp_path / "league.sqlite"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript(
+            "CREATE TABLE club (club_id INTEGER PRIMARY KEY, motto TEXT);"
+            "CREATE TABLE wage (club_id INT REFERENCES club, amount INT);"
+            "INSERT INTO club VALUES (1, 'Onward'), (2, 'Never');"
+            "INSERT INTO wage VALUES (1, 10), (1, 30), (2, 20);"
+        )
+    return path
+
+
+def test_a_table_that_the_failed_program_means_is_shown(league: Path) -> None:
+    seen: list[str] = []
+
+    def write(prompt: Prompt) -> str:
+        seen.append(prompt.context)
+        if len(seen) == 1:
+            # an unknown function beside it: nothing here can be mended by rule
+            return "SELECT motto, no_such(amount), x FROM wage"
+        return "SELECT motto, MAX(amount) FROM wage JOIN club USING (club_id) GROUP BY club_id"
+
+    with connect(league, write, write, votes=1) as db:
+        answer = db.ask("What is the highest amount of a wage?")
+    assert ["CREATE TABLE club" in context for context in seen] == [False, True]
+    assert answer.execution is not None
+    assert sorted(answer.execution.rows) == [("Never", 20), ("Onward", 30)]
+
+
+def test_a_repeated_failure_is_rewritten_freely_once(league: Path) -> None:
+    with connect(league, *["SELECT colour FROM wage"] * 3, votes=1) as db:
+        answer = db.ask("What is the highest amount of a wage?")
+    assert answer.status == "failed"
+    assert answer.error is not None
+    assert "colour" in answer.error["message"]
+
+
+def test_a_repeated_empty_result_stands(league: Path) -> None:
+    with connect(league, *["SELECT amount FROM wage WHERE amount > 99"] * 3, votes=1) as db:
+        answer = db.ask("Which amount of a wage is above 99?")
+    assert (answer.status, answer.text) == ("answered", "No row matches.")
