@@ -8,11 +8,12 @@ from __future__ import annotations
 import math
 import os
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
+from dbrag.convert import CONVERT, KIND_NAMES, is_of, one_of
 from dbrag.errors import UsageError
 from dbrag.options import (
     FileOptions,
@@ -159,7 +160,7 @@ class Settings:
             raise UsageError(f"rerank_k must be at least 2, not {self.rerank_k!r}")
         for name, words in _WORDS.items():
             if getattr(self, name) not in words:
-                raise UsageError(f"{name} must be {_one_of(words)}, not {getattr(self, name)!r}")
+                raise UsageError(f"{name} must be {one_of(words)}, not {getattr(self, name)!r}")
         for name in ("rounds", "max_rows", "context_rows", "refresh_s"):
             if not getattr(self, name) >= 0:
                 raise UsageError(f"{name} must not be negative, not {getattr(self, name)!r}")
@@ -307,77 +308,14 @@ def _checked(name: str, value: Any, where: str, *, typed: bool = False) -> Any:
         raise UsageError(f"unknown setting {name!r} in {where}", f"known settings: {known}")
     kind = "texts" if name in _TEXTS else kinds[name].removesuffix(" | None")
     try:
-        if typed and not _is_of(kind, value):
+        if typed and not is_of(kind, value):
             raise TypeError(value)
-        return _CONVERT[kind](value)
+        return CONVERT[kind](value)
     except (ValueError, TypeError) as error:
-        wanted = _one_of(_WORDS[name]) if name in _WORDS else _KIND_NAMES[kind]
+        wanted = one_of(_WORDS[name]) if name in _WORDS else KIND_NAMES[kind]
         raise UsageError(f"{name} in {where} must be {wanted}, not {value!r}") from error
-
-
-def _one_of(words: Iterable[str]) -> str:
-    return "one of " + ", ".join(f'"{word}"' for word in words)
-
-
-def _to_sources(value: Any) -> tuple[str, ...]:
-    if isinstance(value, str):
-        return (
-            tuple(part for part in value.split(os.pathsep) if part)
-            if "://" not in value
-            else (value,)
-        )
-    return tuple(str(part) for part in value)
-
-
-def _to_texts(value: Any) -> tuple[str, ...]:
-    parts = value.split(",") if isinstance(value, str) else value
-    return tuple(text for part in parts if (text := str(part).strip()))
-
-
-def _to_bool(value: Any) -> bool:
-    if isinstance(value, bool):
-        return value
-    text = str(value).strip().lower()
-    if text not in ("1", "true", "yes", "on", "0", "false", "no", "off"):
-        raise ValueError(value)
-    return text in ("1", "true", "yes", "on")
-
-
-def _to_int(value: Any) -> int:
-    if isinstance(value, bool) or (isinstance(value, float) and not value.is_integer()):
-        raise ValueError(value)
-    return int(value)
-
-
-def _is_of(kind: str, value: Any) -> bool:
-    """Whether a value of TOML is of that kind; a list of one text may be the text alone."""
-    if kind in ("texts", "tuple[str, ...]"):
-        parts = value if isinstance(value, list) else [value]
-        return all(isinstance(part, str) for part in parts)
-    if kind == "bool":
-        return isinstance(value, bool)
-    if kind == "str":
-        return isinstance(value, str)
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 _TABLES = {"source": "source_options", "files": "file_options", "notes": "notes", "joins": "joins"}
 """Tables of ``dbrag.toml`` and their fields."""
 _TEXTS = frozenset({"schemas", "redact"})
-
-_CONVERT: dict[str, Any] = {
-    "texts": _to_texts,
-    "tuple[str, ...]": _to_sources,
-    "str": str,
-    "int": _to_int,
-    "float": float,
-    "bool": _to_bool,
-}
-_KIND_NAMES = {
-    "texts": "a list of names",
-    "tuple[str, ...]": "a list of sources",
-    "str": "text",
-    "int": "a whole number",
-    "float": "a number",
-    "bool": "true or false",
-}

@@ -1,0 +1,74 @@
+"""Values of settings: from text or TOML to the type of the setting."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+
+def one_of(words: Iterable[str]) -> str:
+    """``one of "a", "b"`` for a message."""
+    return "one of " + ", ".join(f'"{word}"' for word in words)
+
+
+def _to_sources(value: Any) -> tuple[str, ...]:
+    if isinstance(value, str):
+        return (
+            tuple(part for part in value.split(os.pathsep) if part)
+            if "://" not in value
+            else (value,)
+        )
+    return tuple(str(part) for part in value)
+
+
+def _to_texts(value: Any) -> tuple[str, ...]:
+    parts = value.split(",") if isinstance(value, str) else value
+    return tuple(text for part in parts if (text := str(part).strip()))
+
+
+def _to_bool(value: Any) -> bool:
+    if isinstance(value, bool):
+        return value
+    text = str(value).strip().lower()
+    if text not in ("1", "true", "yes", "on", "0", "false", "no", "off"):
+        raise ValueError(value)
+    return text in ("1", "true", "yes", "on")
+
+
+def _to_int(value: Any) -> int:
+    if isinstance(value, bool) or (isinstance(value, float) and not value.is_integer()):
+        raise ValueError(value)
+    return int(value)
+
+
+def is_of(kind: str, value: Any) -> bool:
+    """Whether a value of TOML is of that kind; a list of one text may be the text alone."""
+    if kind in ("texts", "tuple[str, ...]"):
+        parts = value if isinstance(value, list) else [value]
+        return all(isinstance(part, str) for part in parts)
+    if kind == "bool":
+        return isinstance(value, bool)
+    if kind == "str":
+        return isinstance(value, str)
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+CONVERT: Mapping[str, Callable[[Any], Any]] = {
+    "texts": _to_texts,
+    "tuple[str, ...]": _to_sources,
+    "str": str,
+    "int": _to_int,
+    "float": float,
+    "bool": _to_bool,
+}
+"""Kind of a setting (its type as text) → value of any layer as that type."""
+KIND_NAMES = {
+    "texts": "a list of names",
+    "tuple[str, ...]": "a list of sources",
+    "str": "text",
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+}
+"""The same kinds, for messages."""
