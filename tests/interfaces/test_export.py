@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbrag.arrow import arrow_type
-from dbrag.interfaces.cli.export import _csv_lines
+from dbrag.interfaces.cli.export import csv_lines
 from dbrag.sources.files.names import numbered
 from dbrag.types import Execution, ResultColumn
 
@@ -75,7 +75,7 @@ CELLS = st.none() | st.text(st.characters(exclude_categories=["Cs"]))
 
 @given(st.lists(st.tuples(CELLS, CELLS)))
 def test_any_csv_reader_gets_the_texts(rows: list[tuple[str | None, str | None]]) -> None:
-    text = "".join(_csv_lines(["a", "b"], rows))
+    text = "".join(csv_lines(["a", "b"], rows))
     read = list(csv.reader(io.StringIO(text, newline="")))
     assert read == [["a", "b"], *([c or "" for c in row] for row in rows)]
     for row in rows:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import click
 
@@ -58,7 +58,10 @@ class ResultFiles:
         self._force = force
         self._targets = [
             (_checked(given, flag, force, sources), write)
-            for given, flag, write in ((csv, "--csv", _write_csv), (parquet, "--parquet", _parquet))
+            for given, flag, write in (
+                (csv, "--csv", _write_csv),
+                (parquet, "--parquet", write_parquet),
+            )
             if given is not None
         ]
         if len({target for target, _ in self._targets}) < len(self._targets):
@@ -137,11 +140,11 @@ def _is_source(target: Path, sources: Sequence[str]) -> bool:
 def _write_csv(path: Path, data: Execution) -> str:
     # A text that is damaged in the source keeps its bytes visible.
     with path.open("w", encoding="utf-8", errors="backslashreplace", newline="") as file:
-        file.writelines(_csv_lines([column.name for column in data.columns], data.rows))
+        file.writelines(csv_lines([column.name for column in data.columns], data.rows))
     return ""
 
 
-def _csv_lines(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> Iterator[str]:
+def csv_lines(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> Iterator[str]:
     """RFC 4180 with line feeds; NULL is nothing, an empty text is ``""``."""
     for row in (names, *rows):
         yield ",".join(map(_csv_cell, row)) + "\n"
@@ -156,7 +159,8 @@ def _csv_cell(value: Any) -> str:
     return '"' + text.replace('"', '""') + '"'
 
 
-def _parquet(path: Path, data: Execution) -> str:
+def write_parquet(path: Path | IO[bytes], data: Execution) -> str:
+    """Write a result, typed; what to tell of it: repeated names get a number."""
     import pyarrow.parquet as pq
 
     from dbrag.sources.files.names import numbered
