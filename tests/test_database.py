@@ -16,6 +16,7 @@ from dbrag.errors import (
     ExecutionError,
     Refused,
     SourceError,
+    SourceNotFound,
     UnknownName,
     UsageError,
 )
@@ -170,6 +171,23 @@ def test_tables_and_exclude(small_shop: Path) -> None:
         with pytest.raises(UsageError, match="no table 'custmers'") as error:
             db.search("x", tables=["custmers"])
         assert "customers" in error.value.hint
+
+
+def test_sql_runs_on_the_source_that_is_named(small_shop: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.db"
+    with closing(sqlite3.connect(other)) as connection:
+        connection.execute("CREATE TABLE customers (customer_id INTEGER, name TEXT, city TEXT)")
+        connection.commit()
+    with dbrag.connect(f"a={small_shop}", f"b={other}", embedder=HashEmbedder()) as db:
+        with pytest.raises(UsageError, match="2 sources could run this"):
+            db.sql("SELECT COUNT(*) FROM customers")
+        for source, count in (("a", 3), ("b", 0)):
+            answer = db.sql("SELECT COUNT(*) FROM customers", source=source)
+            assert answer.to_dict()["rows"] == [[count]]
+            assert answer.tables[0].source == source
+        with pytest.raises(SourceNotFound, match="no source is named .c.") as error:
+            db.sql("SELECT COUNT(*) FROM customers", source="c")
+        assert error.value.hint == "known sources: a, b"
 
 
 def test_sql_goes_through_the_guard(small_shop: Path) -> None:

@@ -253,22 +253,22 @@ class Database:
             warnings=self._source_warnings(index) + found.warnings,
         )
 
-    def sql(self, statement: str, max_rows: int | None = None) -> Answer:
+    def sql(self, statement: str, max_rows: int | None = None, source: str | None = None) -> Answer:
         """Run one statement through the guard and the limits, read-only.
 
         Raises:
             Refused: the guard does not admit it.
             UnknownName: a table or column that does not exist.
             LimitReached: time, memory or rows.
-            UsageError: several sources could run it.
+            UsageError: several sources could run it, and ``source`` names none of them.
         """
         started = time.perf_counter()
-        source, admitted = scope.admit_anywhere(statement, self.sources)
+        place, admitted = scope.admit_anywhere(statement, self.sources, source)
         return scope.statement_answer(
             statement,
-            source,
+            place,
             admitted,
-            run_admitted(source, admitted, self.settings),
+            run_admitted(place, admitted, self.settings),
             warnings=self._source_warnings(),
             total_s=time.perf_counter() - started,
             max_rows=self.settings.max_rows if max_rows is None else max_rows,

@@ -211,15 +211,22 @@ def admit_on(source: Source, statement: str) -> Admitted:
     return admit(statement, source.dialect, reflected(source), functions=source.functions())
 
 
-def admit_anywhere(statement: str, sources: Sequence[Source]) -> tuple[Source, Admitted]:
+def admit_anywhere(
+    statement: str, sources: Sequence[Source], name: str | None = None
+) -> tuple[Source, Admitted]:
     """The one source whose tables a statement reads, with the statement as it may run.
+
+    Args:
+        name: the source, where the caller knows it.
 
     Raises:
         UsageError: several sources could run it.
         Refused, UnknownName: none can; the reason of the source that has its tables, else
             of the first one.
-        SourceNotFound: no source is open.
+        SourceNotFound: no source is open, or none of that name.
     """
+    if name is not None:
+        sources = (named(sources, name),)
     admitted: list[tuple[Source, Admitted]] = []
     reason: DbragError | None = None
     for source in sources:
