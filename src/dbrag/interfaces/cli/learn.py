@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from dbrag.database import Database
     from dbrag.reasoning.learned import Learned
-    from dbrag.reasoning.learned_file import Pair
 
 _SHOWN_ROWS = 5
 
@@ -36,6 +35,7 @@ def learn(
     The statement is run once, read-only. The pairs lie in a file of plain SQL that you can edit
     (setting learned): learned.sql beside dbrag.toml, else in the index.
     """
+    from dbrag.interfaces import teaching
     from dbrag.interfaces.cli.notices import Events
 
     wanted = [name for name, given in (("--list", list_all), ("--forget", forget)) if given]
@@ -57,7 +57,7 @@ def learn(
     with Events(run) as events, run.database() as database:
         tell_remote(database.settings, chat=False)
         database.opened_index(events)
-        learned, path = _opened(database)
+        learned, path = teaching.opened(database)
         if list_all:
             found = _listed(database, learned)
         elif forget:
@@ -66,7 +66,7 @@ def learn(
             found = _learned(
                 database, path, question or "", read_text(statement or "", "statement")
             )
-            learned = _opened(database)[0]
+            learned = teaching.opened(database)[0]
         if not forget:
             learned.prepare()
     from dbrag.types import SCHEMA_VERSION
@@ -79,74 +79,28 @@ def learn(
     return 0
 
 
-def _opened(database: Database) -> tuple[Learned, Path]:
-    """The learned pairs and their file.
-
-    Raises:
-        UsageError: learning is off, or the file cannot be read.
-    """
-    from dbrag.reasoning.learned import Learned
-
-    learned = Learned.of(database.settings, database.index_dir, database.embedder)
-    if learned.unreadable is not None:
-        raise learned.unreadable
-    if learned.path is None:
-        raise UsageError('learned is "off"', "name a file: learned in dbrag.toml, or DBRAG_LEARNED")
-    return learned, learned.path
-
-
 def _learned(database: Database, path: Path, question: str, statement: str) -> dict[str, Any]:
-    from dbrag import scope
     from dbrag.interfaces.cli.render import count
     from dbrag.interfaces.cli.tables import aligned, cell_text
-    from dbrag.reasoning.learned_file import Pair, write_pair
+    from dbrag.interfaces.teaching import teach
 
-    question = " ".join(scope.checked_question(question).split())
-    source, admitted = scope.admit_anywhere(statement, database.sources)
-    result = database.run_sql(source.name, statement)
-    old = write_pair(path, Pair(question, statement, source.name))
+    taught = teach(database, path, question, statement)
+    result = taught.result
     lines = aligned([column.name for column in result.columns], result.rows[:_SHOWN_ROWS])
     lines += [count(len(result.rows), "row"), ""]
-    lines.append(f"learned for {source.name}: {cell_text(question)}")
-    if old is not None:
-        lines.append(f"instead of: {cell_text(old.sql)}")
+    lines.append(f"learned for {taught.pair.source}: {cell_text(taught.pair.question)}")
+    if taught.old is not None:
+        lines.append(f"instead of: {cell_text(taught.old.sql)}")
     lines.append(f"file: {path}")
-    return {
-        "question": question,
-        "source": source.name,
-        "sql": admitted.sql,
-        "tables": [table.to_dict() for table in admitted.tables],
-        "row_count": len(result.rows),
-        "replaced": old is not None,
-        "lines": lines,
-    }
+    return {**taught.to_dict(), "lines": lines}
 
 
 def _listed(database: Database, learned: Learned) -> dict[str, Any]:
-    from dbrag.errors import DbragError
     from dbrag.interfaces.cli.render import terminal_width
     from dbrag.interfaces.cli.tables import aligned
-    from dbrag.reasoning.learned import admit
+    from dbrag.interfaces.teaching import listed
 
-    sources = {source.name: source for source in database.sources}
-    catalog = database.opened_index().catalog
-    pairs = []
-    for pair in learned.pairs:
-        entry: dict[str, Any] = {
-            "question": pair.question,
-            "source": pair.source or None,
-            "sql": pair.sql,
-            "line": pair.line,
-            "tables": [],
-            "problem": None,
-        }
-        try:
-            solved = admit(pair, sources, catalog)
-            entry["source"] = solved.source
-            entry["tables"] = [table.to_dict() for table in solved.admitted.tables]
-        except DbragError as error:
-            entry["problem"] = error.message
-        pairs.append(entry)
+    pairs = listed(database, learned)
     problems = [{"line": line, "message": message} for line, message in learned.problems]
     rows = [
         (p["line"], p["question"], p["source"] or "", p["problem"] or "works") for p in pairs
@@ -160,19 +114,8 @@ def _listed(database: Database, learned: Learned) -> dict[str, Any]:
 
 
 def _forgotten(learned: Learned, path: Path, question: str) -> dict[str, Any]:
-    import difflib
-
     from dbrag.interfaces.cli.render import count
-    from dbrag.reasoning.learned_file import fold, remove_pairs
+    from dbrag.interfaces.teaching import forget
 
-    gone: list[Pair] = [p for p in learned.pairs if fold(p.question) == fold(question)]
-    if not gone:
-        questions = [pair.question for pair in learned.pairs]
-        near = difflib.get_close_matches(question, questions, n=1)
-        raise UsageError(
-            f"the question {question[:200]!r} is not among the learned ones",
-            f'dbrag learn --forget "{near[0]}"' if near else "dbrag learn --list",
-        )
-    remove_pairs(path, gone)
-    lines = [f"forgotten: {count(len(gone), 'pair')}", f"file: {path}"]
-    return {"forgotten": len(gone), "lines": lines}
+    gone = forget(learned, path, question)
+    return {"forgotten": gone, "lines": [f"forgotten: {count(gone, 'pair')}", f"file: {path}"]}
