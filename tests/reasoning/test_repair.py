@@ -103,7 +103,8 @@ def test_right_statements_are_left_alone(sql: str) -> None:
         ("SELECT gift_cards.code FROM gift_cards", '"gift cards" AS gift_cards'),
         ("SELECT g.code FROM GiftCards AS g", '"gift cards" AS g'),
         ("WITH gift_cards AS (SELECT 1 AS code) SELECT code FROM gift_cards", None),
-        ("SELECT code FROM gift_card", None),
+        ("SELECT code FROM gift_card", '"gift cards" AS gift_card'),
+        ("SELECT code FROM bank_cards", None),
     ],
 )
 def test_a_table_whose_blanks_were_spelled_otherwise(sql: str, expected: str | None) -> None:
@@ -184,3 +185,55 @@ def test_a_forgotten_join(sql: str, joined: bool) -> None:
         "INSERT INTO management VALUES (1, 3); INSERT INTO department VALUES (1, 'Ink', '9');"
     )
     assert connection.execute(mended.sql).fetchall() in ([("Ink", 1)], [("9",)])
+
+
+CLUBS = (
+    table("club", "club_id", "club_name"),
+    Table(
+        TableRef("db", None, "member_of_club"),
+        (Column("club_id", "INT"), Column("student_id", "INT")),
+        foreign_keys=(
+            ForeignKey(("club_id",), TableRef("db", None, "club"), ("club_id",)),
+            ForeignKey(("student_id",), TableRef("db", None, "student"), ("student_id",)),
+        ),
+    ),
+    table("student", "student_id", "lname", "age", "city", "mark"),
+    table("exam", "exam_id", "mark", "hall"),
+)
+
+
+@pytest.mark.parametrize(
+    ("sql", "rows"),
+    [
+        # through a table between them
+        ("SELECT COUNT(*) FROM club WHERE club_name = 'Chess' AND age > 18", [(1,)]),
+        ("SELECT last_name, club_name FROM club WHERE age > 18", [("Ito", "Chess")]),
+        # the unknown columns of a subquery are its own
+        (
+            "SELECT COUNT(*) FROM member_of_club WHERE age > 18 AND club_id = "
+            "(SELECT club_id FROM club WHERE club_name = 'Chess')",
+            [(1,)],
+        ),
+        # each column has two homes or one, and only one table has them all
+        ("SELECT mark, city FROM member_of_club ORDER BY age", [(5, "Oslo"), (4, "Bonn")]),
+        # two tables are missing
+        ("SELECT club_name, city FROM member_of_club WHERE age < 18", [("Chess", "Oslo")]),
+        ("SELECT hall FROM club", None),  # nothing joins it
+        ("SELECT colour FROM club", None),
+    ],
+)
+def test_chains_of_forgotten_joins(sql: str, rows: list[tuple[object, ...]] | None) -> None:
+    mended = add_missing_joins(sql, CLUBS, JoinGraph.from_tables(CLUBS), "sqlite")
+    assert (mended is None) == (rows is None)
+    if mended is None:
+        return
+    connection = sqlite3.connect(":memory:")
+    connection.executescript(
+        "CREATE TABLE club (club_id, club_name); CREATE TABLE exam (exam_id, mark, hall);"
+        "CREATE TABLE member_of_club (club_id, student_id);"
+        "CREATE TABLE student (student_id, lname, age, city, mark);"
+        "INSERT INTO club VALUES (1, 'Chess'), (2, 'Go'); INSERT INTO student VALUES"
+        " (7, 'Ito', 19, 'Bonn', 4), (8, 'Noe', 17, 'Oslo', 5);"
+        "INSERT INTO member_of_club VALUES (1, 7), (1, 8);"
+    )
+    assert connection.execute(mended.sql).fetchall() == rows

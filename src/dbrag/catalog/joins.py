@@ -8,7 +8,7 @@ from itertools import count, pairwise
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from dbrag.types import Table, TableRef
 
@@ -105,6 +105,11 @@ class JoinGraph:
             key=lambda edges: (sum(map(_length, edges)), [_order(e) for e in edges]),
             default=(),
         )
+
+    def route(self, reached: Collection[TableRef], target: TableRef) -> list[TableRef]:
+        """A shortest path from one of ``reached`` to ``target``, both ends included; empty
+        if there is none. Lengths as in :meth:`path`."""
+        return self._route(set(reached), {target})
 
     def _tree(self, start: TableRef, wanted: list[TableRef]) -> tuple[JoinEdge, ...]:
         reached = {start}

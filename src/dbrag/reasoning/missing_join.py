@@ -1,28 +1,34 @@
 """Adding the join that a statement forgot.
 
 ``SELECT department.name, COUNT(*) FROM management GROUP BY department_id`` names a table
-that it never reads. Where exactly one known join leads there from the tables it does
-read, the join is added; anything less certain goes back to the model.
+that it never reads. Where one shortest chain of known joins leads there from the tables it
+does read, the joins are added; anything less certain goes back to the model.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from sqlglot import exp
 from sqlglot.optimizer.scope import Scope, traverse_scope
 
 from dbrag.catalog.joins import JoinEdge, JoinGraph
-from dbrag.execution.schema import spelling
-from dbrag.reasoning.repair import Mended, TableNames, parse, rename, tables_in
-from dbrag.types import Table
+from dbrag.reasoning.nearness import column_in
+from dbrag.reasoning.repair import Mended, TableNames, own_columns, parse, rename, tables_in
+from dbrag.types import Table, TableRef
+
+MOST_TABLES = 2
+"""Added to one SELECT."""
+MOST_JOINS = 3
+"""In a chain that is added: a longer one is seldom what was meant."""
 
 
 def add_missing_joins(
     sql: str, tables: Sequence[Table], joins: JoinGraph, dialect: str
 ) -> Mended | None:
-    """The statement with one missing join added to each SELECT that lacks one; None when
-    nothing is missing or more than one join would do."""
+    """The statement with the missing joins added to each SELECT that lacks some; None when
+    nothing is missing or other joins would do as well."""
     tree = parse(sql, dialect)
     if tree is None:
         return None
@@ -40,50 +46,71 @@ def _mend(scope: Scope, names: TableNames, joins: JoinGraph) -> str | None:
     known = tables_in(scope, names)
     if not known or len(known) < len(scope.sources):
         return None  # a CTE or derived table may hold the column: not certain
-    missing = _missing_table(scope, known, names, joins)
-    if missing is None:
-        return None
-    edges = [
-        (alias, edge)
-        for alias, table in known.items()
-        for edge in joins.sure(table.ref, missing.ref)
-    ]
-    if len(edges) != 1:
-        return None
-    alias, edge = edges[0]
-    spelled = next(name for name in scope.sources if name.casefold() == alias)
-    _qualify(scope, known, missing)
-    scope.expression.append("joins", _join(edge, spelled, missing))
-    return f"joined {missing.ref.name}"
+    added: list[str] = []
+    for missing in _missing_tables(scope, known, names, joins):
+        if missing.ref in {table.ref for table in known.values()}:
+            continue  # a chain to the one before led through it
+        joined = _joins_to(missing, known, joins)
+        if joined is None:
+            return None
+        alias, steps = joined
+        left = next((name for name in scope.sources if name.casefold() == alias), alias)
+        _qualify(scope, known, missing)
+        for edge, table in steps:
+            scope.expression.append("joins", _join(edge, left, table))
+            left = table.name
+            known[left.casefold()] = names.by_ref[table]
+            added.append(left)
+    return f"joined {' and '.join(added)}" if added else None
 
 
-def _missing_table(
+def _joins_to(
+    missing: Table, known: dict[str, Table], joins: JoinGraph
+) -> tuple[str, list[tuple[JoinEdge, TableRef]]] | None:
+    """The alias where a shortest chain of joins to the table starts, and each join with the
+    table that it leads to; None where the chain is long or a link of it could be another."""
+    route = joins.route({table.ref for table in known.values()}, missing.ref)
+    starts = [alias for alias, table in known.items() if route and table.ref == route[0]]
+    if len(starts) != 1 or len(route) > MOST_JOINS + 1:
+        return None
+    steps = []
+    for one, other in pairwise(route):
+        edges = joins.sure(one, other)
+        if len(edges) != 1:
+            return None
+        steps.append((edges[0], other))
+    return starts[0], steps
+
+
+def _missing_tables(
     scope: Scope, known: dict[str, Table], names: TableNames, joins: JoinGraph
-) -> Table | None:
-    """The one table that the scope's unknown columns belong to."""
-    found: dict[str, Table] = {}
+) -> list[Table]:
+    """The one table that has all unknown columns of the scope, or the one of each column;
+    none where it is not certain. Tables that join those read come before others."""
     outer = {name.casefold() for name in scope.parent.sources} if scope.parent else set()
     aliases = {e.alias for e in scope.expression.expressions if isinstance(e, exp.Alias)}
-    near = {ref for table in known.values() for ref in joins.neighbours(table.ref)}
-    near -= {table.ref for table in known.values()}
-    around = [table for table in names.tables if table.ref in near]
-    for column in scope.columns:
+    read = {table.ref for table in known.values()}
+    near = {ref for one in read for ref in joins.neighbours(one)} - read
+    others = [table for table in names.tables if table.ref not in read]
+    homes: list[list[Table]] = []
+    for column in own_columns(scope):
         qualifier = column.table.casefold()
         if _is_known(column, known) or (qualifier in outer and qualifier not in known):
             continue
         if qualifier and qualifier not in known:
             table = names.named(qualifier)
-            if table is None or not table.column(column.name):
-                return None
+            homes.append([table] if table is not None and table.column(column.name) else [])
         elif qualifier or column.name not in aliases:
-            homes = [table for table in around if column_in(table, column.name)]
-            if len(homes) != 1:
-                return None
-            table = homes[0]
-        else:
-            continue
-        found[str(table.ref)] = table
-    return next(iter(found.values())) if len(found) == 1 else None
+            homes.append([table for table in others if column_in(table, column.name)])
+    common = [table for table in others if homes and all(table in home for home in homes)]
+    for choice in ([table for table in common if table.ref in near], common):
+        if len(choice) == 1:
+            return choice
+    nearest = [[table for table in home if table.ref in near] or home for home in homes]
+    if any(len(home) != 1 for home in nearest):
+        return []
+    found = {str(home[0].ref): home[0] for home in nearest}
+    return list(found.values()) if len(found) <= MOST_TABLES else []
 
 
 def _is_known(column: exp.Column, known: dict[str, Table]) -> bool:
@@ -94,20 +121,11 @@ def _is_known(column: exp.Column, known: dict[str, Table]) -> bool:
     return any(table.column(column.name) for table in known.values())
 
 
-def column_in(table: Table, name: str) -> str | None:
-    """The column's real name: itself, or "name" of the table "team" where "team_name" is said."""
-    real = table.column(name)
-    if real is not None:
-        return real.name
-    found = [c.name for c in table.columns if spelling(name, table.ref.name + c.name) == 1.0]
-    return found[0] if len(found) == 1 else None
-
-
 def _qualify(scope: Scope, known: dict[str, Table], missing: Table) -> None:
     """Name the table of every bare column, since the join may make it ambiguous, and of
     every one that the missing table has."""
     outer = {name.casefold() for name in scope.parent.sources} if scope.parent else set()
-    for column in scope.columns:
+    for column in own_columns(scope):
         if _is_known(column, known):
             if not column.table:
                 homes = [alias for alias, table in known.items() if table.column(column.name)]
@@ -124,18 +142,18 @@ def _qualify(scope: Scope, known: dict[str, Table], missing: Table) -> None:
         column.set("table", exp.to_identifier(missing.ref.name))
 
 
-def _join(edge: JoinEdge, alias: str, missing: Table) -> exp.Join:
-    forward = edge.right == missing.ref
+def _join(edge: JoinEdge, alias: str, table: TableRef) -> exp.Join:
+    forward = edge.right == table
     own = edge.left_columns if forward else edge.right_columns
     other = edge.right_columns if forward else edge.left_columns
     conditions = [
         exp.EQ(
             this=exp.column(a, table=alias, quoted=True),
-            expression=exp.column(b, table=missing.ref.name, quoted=True),
+            expression=exp.column(b, table=table.name, quoted=True),
         )
         for a, b in zip(own, other, strict=True)
     ]
     return exp.Join(
-        this=exp.table_(missing.ref.name, db=missing.ref.schema, quoted=True),
+        this=exp.table_(table.name, db=table.schema, quoted=True),
         on=exp.and_(*conditions),
     )

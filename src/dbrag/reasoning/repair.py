@@ -16,12 +16,9 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 from sqlglot.optimizer.scope import Scope, traverse_scope
 
-from dbrag.catalog.notes import spoken_names
 from dbrag.execution.schema import spelling
-from dbrag.types import Column, Table
-
-_NEAR = 0.84
-"""Similarity from which an unknown column is taken for a misspelt one (0..1, difflib)."""
+from dbrag.reasoning.nearness import is_called, nearest, table_of_words
+from dbrag.types import Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +38,7 @@ class TableNames:
 
     def __init__(self, tables: Sequence[Table]) -> None:
         self.tables = tuple(tables)
+        self.by_ref = {table.ref: table for table in tables}
         self._by_name: dict[str, list[Table]] = {}
         for table in tables:
             self._by_name.setdefault(table.ref.name.casefold(), []).append(table)
@@ -60,7 +58,8 @@ class TableNames:
     def spelled_like(self, node: exp.Table) -> Table | None:
         """The one table whose name differs in case, blanks and punctuation only.
 
-        Where there is none, the one that is called so otherwise (``catalog.notes``).
+        Where there is none, the one that is called so otherwise (``catalog.notes``), and then
+        the one whose name has all words of the written one.
         """
         folded = node.db.casefold()
         here = [
@@ -69,8 +68,10 @@ class TableNames:
             if not folded or folded in (_schema(table), table.ref.source.casefold())
         ]
         found = [table for table in here if spelling(node.name, table.ref.name) == 1.0]
-        found = found or [table for table in here if _is_called(table, node.name)]
-        return found[0] if len(found) == 1 else None
+        found = found or [table for table in here if is_called(table, node.name)]
+        if found:
+            return found[0] if len(found) == 1 else None
+        return table_of_words(node.name, here)
 
 
 def _schema(table: Table) -> str:
@@ -98,7 +99,7 @@ def mend_names(sql: str, tables: Sequence[Table], dialect: str) -> Mended | None
         if not known:
             continue
         outer = tables_in(scope.parent, by_name) if scope.parent else {}
-        for column in scope.columns:
+        for column in own_columns(scope):
             change = _mend_column(column, known, outer, scope)
             if change:
                 changes.append(change)
@@ -144,6 +145,11 @@ def tables_in(scope: Scope, names: TableNames) -> dict[str, Table]:
     return found
 
 
+def own_columns(scope: Scope) -> list[exp.Column]:
+    """The columns written in the scope itself, not in its subqueries."""
+    return [one for one in scope.columns if one.parent_select is scope.expression]
+
+
 def _mend_tables(tree: exp.Expr, names: TableNames) -> list[str]:
     """Give unknown tables the name of the one that is spelled so; columns keep their prefix."""
     changes = []
@@ -185,7 +191,7 @@ def _mend_column(
     if homes:
         return None
     candidates = {alias: known[alias]} if alias in known else known
-    near = _nearest(column.name, candidates) or _nearest(column.name, known)
+    near = nearest(column.name, candidates.items()) or nearest(column.name, known.items())
     if near is None:
         return None
     home, real = near
@@ -219,39 +225,10 @@ def _aliases(scope: Scope) -> set[str]:
     return {e.alias for e in expression.expressions if isinstance(e, exp.Alias)}
 
 
-def _nearest(name: str, tables: dict[str, Table]) -> tuple[str, str] | None:
-    """The one (alias, column) whose spelling, case and punctuation aside, is near enough."""
-    scored = []
-    for alias, table in tables.items():
-        for column in table.columns:
-            near = spelling(name, column.name)
-            # "name" for singer.singer_name, "team_name" for team.name: the table's own name
-            # may be left out, or put before
-            if 1.0 in (
-                spelling(table.ref.name + name, column.name),
-                spelling(name, table.ref.name + column.name),
-            ):
-                near = 0.95
-            elif _is_called(column, name):
-                near = 0.97
-            scored.append((near, alias, column.name))
-    scored.sort(reverse=True)
-    if not scored or scored[0][0] < _NEAR:
-        return None
-    if len(scored) > 1 and scored[1][0] == scored[0][0]:
-        return None
-    return scored[0][1], scored[0][2]
-
-
 def _called(table: Table, name: str) -> str | None:
     """The one column of a table that is called so otherwise."""
-    found = [column.name for column in table.columns if _is_called(column, name)]
+    found = [column.name for column in table.columns if is_called(column, name)]
     return found[0] if len(found) == 1 else None
-
-
-def _is_called(named: Table | Column, name: str) -> bool:
-    """Whether the user or a short comment calls a table or column so, too."""
-    return any(spelling(name, other) == 1.0 for other in spoken_names(named)[1:])
 
 
 def _comparisons(scope: Scope) -> list[tuple[exp.Column, exp.Literal]]:

@@ -12,7 +12,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from dbrag.catalog.joins import JoinGraph
-from dbrag.reasoning.missing_join import column_in
+from dbrag.reasoning.nearness import column_in
 from dbrag.reasoning.repair import TableNames, parse
 from dbrag.types import Table, TableRef
 

@@ -1,0 +1,114 @@
+"""How near a name that a model wrote is to the name of a column or table.
+
+A model that does not look closely writes the name that it would have given: the whole
+words of an abbreviation (``first_name`` for ``stu_fname``), the table's name before the
+column's (``team_name`` for ``team.name``) or left out, a word of a longer name
+(``Member`` for ``Member_of_club``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from dbrag.catalog.notes import spoken_names
+from dbrag.execution.schema import spelling
+from dbrag.index.words import STOP_WORDS, plain_words, split_identifier, stemmed
+from dbrag.types import Column, Table
+
+NEAR = 0.84
+"""Nearness from which an unknown name is taken for a misspelt one."""
+_CALLED, _PREFIXED, _SHORTENED = 0.97, 0.95, 0.9
+_NUMBERS = ("no", "nr", "nbr")
+_LEAST_LETTERS = 3
+"""Of an abbreviated word."""
+
+
+def nearness(name: str, column: Column, table: Table) -> float:
+    """How near a written name is to a column's, 0..1; 1 where they are spelled alike."""
+    real, own = column.name, table.ref.name
+    near = spelling(name, real)
+    if near == 1.0:
+        return near
+    if is_called(column, name):
+        return _CALLED
+    if 1.0 in (spelling(own + name, real), spelling(name, own + real)):
+        return _PREFIXED
+    if shortened(name, real):
+        return max(near, _SHORTENED)
+    return near
+
+
+def nearest(name: str, tables: Iterable[tuple[str, Table]]) -> tuple[str, str] | None:
+    """The one (alias, column) whose name is near enough; None where none or several are.
+
+    Args:
+        tables: with their aliases.
+    """
+    scored = sorted(
+        (
+            (nearness(name, column, table), alias, column.name)
+            for alias, table in tables
+            for column in table.columns
+        ),
+        reverse=True,
+    )
+    if not scored or scored[0][0] < NEAR:
+        return None
+    if len(scored) > 1 and scored[1][0] == scored[0][0]:
+        return None
+    return scored[0][1], scored[0][2]
+
+
+def column_in(table: Table, name: str) -> str | None:
+    """A column's real name in a table that no statement has read yet: itself, or the one
+    that is spelled, called or shortened so; a mere likeness is not enough."""
+    real = table.column(name)
+    if real is not None:
+        return real.name
+    scored = [(nearness(name, column, table), column.name) for column in table.columns]
+    best = max(scored, default=(0.0, ""))
+    if best[0] < _SHORTENED or sum(near == best[0] for near, _ in scored) > 1:
+        return None
+    return best[1]
+
+
+def is_called(named: Table | Column, name: str) -> bool:
+    """Whether the user or a short comment calls a table or column so, too."""
+    return any(spelling(name, other) == 1.0 for other in spoken_names(named)[1:])
+
+
+def shortened(name: str, real: str) -> bool:
+    """Whether ``real`` is ``name`` with words shortened: ``dept_no`` for ``department_number``,
+    ``lname`` and ``stu_lname`` for ``last_name``."""
+    words, parts = split_identifier(name).split(), split_identifier(real).split()
+    if len(words) > 1 and parts:
+        initials = "".join(word[0] for word in words[:-1]) + words[-1]
+        if len(words[-1]) >= _LEAST_LETTERS and initials in (parts[-1], "".join(parts)):
+            return True
+    if len(words) != len(parts) or not words:
+        return False
+    return words != parts and all(map(_is_short_for, parts, words))
+
+
+def _is_short_for(part: str, word: str) -> bool:
+    """Whether a part is the word itself or an abbreviation: some of its letters in order."""
+    if part == word or (word == "number" and part in _NUMBERS):
+        return True
+    few = 2 if word.startswith(part) else _LEAST_LETTERS
+    if not few <= len(part) < len(word) or part[0] != word[0]:
+        return False
+    letters = iter(word)
+    return all(letter in letters for letter in part)
+
+
+def table_of_words(name: str, tables: Sequence[Table]) -> Table | None:
+    """The one table whose name has all words of the written one: ``ClubMembers`` is
+    ``Member_of_club``."""
+    wanted = _stems(name)
+    found = [table for table in tables if wanted and wanted <= _stems(table.ref.name)]
+    return found[0] if len(found) == 1 else None
+
+
+def _stems(name: str) -> set[str]:
+    words = plain_words(split_identifier(name))
+    return set(stemmed([word for word in words if word not in STOP_WORDS]))
