@@ -218,6 +218,16 @@ CLUBS = (
         ("SELECT mark, city FROM member_of_club ORDER BY age", [(5, "Oslo"), (4, "Bonn")]),
         # two tables are missing
         ("SELECT club_name, city FROM member_of_club WHERE age < 18", [("Chess", "Oslo")]),
+        # a join on a column that does not exist, with nothing and with a table between them
+        (
+            "SELECT c.club_name FROM member_of_club m JOIN club c ON m.club = c.id LIMIT 1",
+            [("Chess",)],
+        ),
+        (
+            "SELECT s.lname FROM club c JOIN student s ON c.student_id = s.student_id "
+            "WHERE c.club_name = 'Chess' ORDER BY s.age",
+            [("Noe",), ("Ito",)],
+        ),
         ("SELECT hall FROM club", None),  # nothing joins it
         ("SELECT colour FROM club", None),
     ],

@@ -7,7 +7,7 @@ does read, the joins are added; anything less certain goes back to the model.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 from sqlglot import exp
@@ -46,7 +46,7 @@ def _mend(scope: Scope, names: TableNames, joins: JoinGraph) -> str | None:
     known = tables_in(scope, names)
     if not known or len(known) < len(scope.sources):
         return None  # a CTE or derived table may hold the column: not certain
-    added: list[str] = []
+    added = _rejoin(scope, known, names, joins)
     for missing in _missing_tables(scope, known, names, joins):
         if missing.ref in {table.ref for table in known.values()}:
             continue  # a chain to the one before led through it
@@ -62,6 +62,38 @@ def _mend(scope: Scope, names: TableNames, joins: JoinGraph) -> str | None:
             known[left.casefold()] = names.by_ref[table]
             added.append(left)
     return f"joined {' and '.join(added)}" if added else None
+
+
+def _rejoin(
+    scope: Scope, known: dict[str, Table], names: TableNames, joins: JoinGraph
+) -> list[str]:
+    """Give joins on columns that do not exist the known condition, with the tables between
+    them; the names of the tables that were joined so."""
+    added = []
+    for join in list(scope.expression.args.get("joins") or ()):
+        alias, on = join.alias_or_name.casefold(), join.args.get("on")
+        if on is None or alias not in known or all(map(_knows(known), on.find_all(exp.Column))):
+            continue
+        others = {name: table for name, table in known.items() if name != alias}
+        found = _joins_to(known[alias], others, joins)
+        if found is None or known[alias].ref in {table.ref for table in others.values()}:
+            continue
+        start, steps = found
+        left = next((name for name in scope.sources if name.casefold() == start), start)
+        place = scope.expression.args["joins"].index(join)
+        for edge, table in steps[:-1]:
+            scope.expression.args["joins"].insert(place, _join(edge, left, table))
+            left, place = table.name, place + 1
+            known[left.casefold()] = names.by_ref[table]
+            added.append(left)
+        edge, table = steps[-1]
+        join.set("on", _condition(edge, left, table, join.alias_or_name))
+        added.append(join.alias_or_name)
+    return added
+
+
+def _knows(known: dict[str, Table]) -> Callable[[exp.Column], bool]:
+    return lambda column: column.table.casefold() not in known or _is_known(column, known)
 
 
 def _joins_to(
@@ -142,18 +174,24 @@ def _qualify(scope: Scope, known: dict[str, Table], missing: Table) -> None:
         column.set("table", exp.to_identifier(missing.ref.name))
 
 
-def _join(edge: JoinEdge, alias: str, table: TableRef) -> exp.Join:
+def _join(edge: JoinEdge, left: str, table: TableRef) -> exp.Join:
+    return exp.Join(
+        this=exp.table_(table.name, db=table.schema, quoted=True),
+        on=_condition(edge, left, table, table.name),
+    )
+
+
+def _condition(edge: JoinEdge, left: str, table: TableRef, right: str) -> exp.Condition:
+    """The condition of an edge to a table, whose alias is ``right``."""
     forward = edge.right == table
     own = edge.left_columns if forward else edge.right_columns
     other = edge.right_columns if forward else edge.left_columns
-    conditions = [
-        exp.EQ(
-            this=exp.column(a, table=alias, quoted=True),
-            expression=exp.column(b, table=table.name, quoted=True),
+    return exp.and_(
+        *(
+            exp.EQ(
+                this=exp.column(a, table=left, quoted=True),
+                expression=exp.column(b, table=right, quoted=True),
+            )
+            for a, b in zip(own, other, strict=True)
         )
-        for a, b in zip(own, other, strict=True)
-    ]
-    return exp.Join(
-        this=exp.table_(table.name, db=table.schema, quoted=True),
-        on=exp.and_(*conditions),
     )

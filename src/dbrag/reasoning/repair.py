@@ -186,6 +186,8 @@ def _mend_column(
         return f"{before} read as {column.sql()}"
     homes = [name for name, table in known.items() if table.column(column.name)]
     if len(homes) == 1:
+        if _equals_itself(column, homes[0]):
+            return None  # a join with itself joins everything: ``missing_join`` knows better
         _requalify(column, homes[0], scope)
         return f"{before} read as {column.sql()}"
     if homes:
@@ -199,6 +201,18 @@ def _mend_column(
     if alias or len(known) > 1:
         _requalify(column, home, scope)
     return f"{before} read as {column.sql()}"
+
+
+def _equals_itself(column: exp.Column, alias: str) -> bool:
+    """Whether a column of that alias would be compared with itself."""
+    equal = column.parent
+    if not isinstance(equal, exp.EQ):
+        return False
+    other = equal.right if column is equal.left else equal.left
+    return (
+        isinstance(other, exp.Column)
+        and (other.table.casefold(), other.name.casefold()) == (alias, column.name.casefold())
+    )  # fmt: skip
 
 
 def _is_explained(
