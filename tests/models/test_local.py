@@ -112,6 +112,24 @@ def model(engine: Engine, tmp_path: Path) -> Iterator[LlamaModel]:
     model.close()
 
 
+def test_the_time_to_the_first_token_is_told(model: LlamaModel, engine: Engine) -> None:
+    def slow(request: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        yield {"choices": [{"index": 0, "delta": {"role": "assistant", "content": None}}]}
+        time.sleep(0.02)
+        yield token(0, "select")
+        time.sleep(0.2)
+        yield token(0, " 1")
+        yield from end(0, 2)
+
+    engine.answer = slow
+    (reply,) = model.sample(PROMPT)
+    assert reply.first_token_s is not None
+    assert 0.02 <= reply.first_token_s < 0.2
+    engine.answer = lambda _: iter(end(0, 0))
+    (silent,) = model.sample(PROMPT)
+    assert silent.first_token_s is None  # no token came
+
+
 def test_one_request_for_all_choices(model: LlamaModel, engine: Engine) -> None:
     assert isinstance(model, ChatModel)
     replies = model.sample(PROMPT, 3, temperature=0.7, seed=5, max_tokens=50, stop=[";"])

@@ -7,7 +7,7 @@ are in ``dbrag.models.testing``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
@@ -54,6 +54,8 @@ class Reply:
     only. ``logprob`` is the mean log-probability per completion token, None where
     the model does not tell. ``finish`` is "length" when the reply was cut. ``cached``
     replies come from the reply cache (``models.cache``) and cost no tokens.
+    ``first_token_s`` are seconds from sending the request to the first token, None where
+    they are not measured; two replies are equal whatever it is.
     """
 
     text: str
@@ -63,6 +65,7 @@ class Reply:
     logprob: float | None = None
     finish: Literal["stop", "length"] = "stop"
     cached: bool = False
+    first_token_s: float | None = field(default=None, compare=False)
 
 
 @runtime_checkable

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from typing import Any
 
 from dbrag.errors import ModelError, PromptTooLong
@@ -18,6 +19,7 @@ class _Choice:
         self.logprobs = 0
         self.finish = ""
         self.usage: dict[str, Any] = {}
+        self.first_s: float | None = None
 
 
 class LlamaStream(threading.Thread):
@@ -33,6 +35,7 @@ class LlamaStream(threading.Thread):
         self._request = request
         self._choices = [_Choice() for _ in range(count)]
         self._last = 0
+        self._sent_at = time.perf_counter()
         self.cancelled = False
         self.finished = threading.Event()
         self.failure: Any = None
@@ -63,9 +66,11 @@ class LlamaStream(threading.Thread):
             return True
         return self.cancelled
 
-    @staticmethod
-    def _add(into: _Choice, choice: dict[str, Any]) -> None:
-        into.parts.append(choice.get("delta", {}).get("content") or "")
+    def _add(self, into: _Choice, choice: dict[str, Any]) -> None:
+        text = choice.get("delta", {}).get("content") or ""
+        if text and into.first_s is None:  # the chunk before it names the role only
+            into.first_s = time.perf_counter() - self._sent_at
+        into.parts.append(text)
         for token in (choice.get("logprobs") or {}).get("content") or ():
             into.logprob += token["logprob"]
             into.logprobs += 1
@@ -85,6 +90,7 @@ class LlamaStream(threading.Thread):
                 completion_tokens=int(choice.usage["completion_tokens"]),
                 logprob=choice.logprob / choice.logprobs if choice.logprobs else None,
                 finish="length" if choice.finish == "length" else "stop",
+                first_token_s=choice.first_s,
             )
             for i, choice in enumerate(self._choices)
         ]
