@@ -1,4 +1,6 @@
-"""Tables of finished runs: ``summary``, ``paper``, ``compare``; ``publish`` keeps one.
+"""Tables of finished runs: ``summary``, ``paper``, ``calibration``, ``compare``.
+
+``publish`` keeps a run in the repository: ids and scores only.
 
 Each takes the folder or the file of a run, see ``--help``.
 """
@@ -10,9 +12,16 @@ import sys
 from pathlib import Path
 
 from dbrag.errors import DbragError
+from dbrag.evaluation.calibration import SURE, calibration
 from dbrag.evaluation.compare import compare
-from dbrag.evaluation.records import read_summary, write_slim
-from dbrag.evaluation.report import comparison_table, paper_table, summary_table
+from dbrag.evaluation.records import read_records, read_summary, write_slim
+from dbrag.evaluation.report import (
+    calibration_table,
+    comparison_table,
+    paper_table,
+    reliability_table,
+    summary_table,
+)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -23,6 +32,14 @@ def main(arguments: list[str] | None = None) -> int:
     summary.add_argument("runs", nargs="+", type=Path)
     paper = commands.add_parser("paper", help="the paper's metrics and groups")
     paper.add_argument("runs", nargs="+", type=Path)
+    sure = commands.add_parser("calibration", help="right or wrong by agreement and confidence")
+    sure.add_argument("runs", nargs="+", type=Path)
+    sure.add_argument(
+        "--threshold",
+        action="append",
+        type=_probability,
+        help=f"sure from this on; may be repeated (default: {SURE:g})",
+    )
     paired = commands.add_parser("compare", help="two runs, paired by question")
     paired.add_argument("a", type=Path)
     paired.add_argument("b", type=Path)
@@ -36,6 +53,10 @@ def main(arguments: list[str] | None = None) -> int:
             print(summary_table({run.stem: read_summary(run) for run in given.runs}), end="")
         elif given.command == "paper":
             print(paper_table({run.stem: read_summary(run) for run in given.runs}), end="")
+        elif given.command == "calibration":
+            thresholds = given.threshold or [SURE]
+            told = {run.stem: calibration(read_records(run), thresholds) for run in given.runs}
+            print(calibration_table(told), reliability_table(told), sep="\n", end="")
         elif given.command == "compare":
             _compare(given.a, given.b, given.questions)
         else:
@@ -44,6 +65,13 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"{error.message}. {error.hint}".rstrip(), file=sys.stderr)
         return error.exit_code
     return 0
+
+
+def _probability(text: str) -> float:
+    value = float(text)
+    if not 0 <= value <= 1:
+        raise argparse.ArgumentTypeError(f"must lie between 0 and 1, not {text!r}")
+    return value
 
 
 def _compare(a: Path, b: Path, questions: bool) -> None:

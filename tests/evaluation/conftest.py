@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -70,6 +70,7 @@ class SmallBench:
         self.order = [CUSTOMER, ANIMAL, ORDER]
         self.answers: dict[str, Answer | Exception] = {}
         self.asked: list[str] = []
+        self.given: list[tuple[str, ...]] = []
 
     def search(
         self,
@@ -101,8 +102,9 @@ class SmallBench:
         orders = {"prior": (ANIMAL, CUSTOMER, ORDER), "model": (ORDER, ANIMAL, CUSTOMER)}
         return SearchResult(question, found, 1.0, rerank=told, orders=orders)
 
-    def ask(self, question: str, votes: int | None = None) -> Answer:
+    def ask(self, question: str, votes: int | None = None, tables: Sequence[str] = ()) -> Answer:
         self.asked.append(question)
+        self.given.append(tuple(tables))
         answer = self.answers[question]
         if isinstance(answer, Exception):
             raise answer

@@ -162,6 +162,7 @@ def test_answers_are_scored_by_what_they_return(bench: SmallBench, tmp_path: Pat
     summary = evaluate_answers(
         ANSWER_METHODS["dbrag"](tools(bench)),
         questions,
+        run=bench.run_sql,
         out=tmp_path / "run",
         config={"method": "dbrag"},
         gold_failures={"q-7": "near SELECT"},
@@ -206,6 +207,7 @@ def test_a_broken_set_up_stops_the_run(
         evaluate_answers(
             ANSWER_METHODS["dbrag"](tools(bench)),
             [Question("q-0", "shop", "a", (CUSTOMER,), None, GOLD)],
+            run=bench.run_sql,
             out=tmp_path / "run",
             config={},
         )
@@ -220,6 +222,7 @@ def test_the_naive_method_runs(
     summary = evaluate_answers(
         ANSWER_METHODS["naive"](given),
         [Question("q-0", "shop", "Who?", (CUSTOMER,), None, gold)],
+        run=given.db.run_sql,
         out=tmp_path / "run",
         config={"method": "naive"},
     )

@@ -24,7 +24,8 @@ from dbrag.errors import (
 from dbrag.evaluation import config as settled
 from dbrag.evaluation import datasets, methods
 from dbrag.evaluation.datasets import GoldAnswer, Question
-from dbrag.evaluation.metrics import ANSWER_METRICS, retrieval_metrics
+from dbrag.evaluation.metrics import ANSWER_METRICS, EX, retrieval_metrics
+from dbrag.evaluation.programs import PROGRAM_METRICS, RunSql, program_scores
 from dbrag.evaluation.records import RunFolder
 from dbrag.evaluation.summary import summarise
 
@@ -107,6 +108,7 @@ def evaluate_answers(
     answer: AnswerMethod,
     questions: Sequence[Question],
     *,
+    run: RunSql,
     out: Path,
     config: Mapping[str, Any],
     resume: bool = False,
@@ -118,11 +120,14 @@ def evaluate_answers(
 
     A question that fails, times out, or whose gold SQL fails scores 0 and stays in the
     denominator. Besides the answer metrics, ``RightSource`` and ``RightTables`` tell
-    whether the program used the gold database and exactly the gold tables.
+    whether the program used the gold database and exactly the gold tables, ``FirstEX`` and
+    ``BestEX`` whether the first and any of the programs voted on is right. ``seconds`` are
+    those of the answer, not of scoring it.
 
     Args:
         answer: a method of :data:`methods.ANSWER_METHODS`, made with its tools.
         questions: with gold answers (:func:`datasets.with_answers`).
+        run: runs the programs voted on once more, to score them.
         config: what makes two runs the same run.
         gold_failures: why a question has no gold answer, by id.
 
@@ -135,11 +140,14 @@ def evaluate_answers(
         if question.answer is None:
             reason = (gold_failures or {}).get(question.id, "the question has no gold answer")
             return {"error": {"code": "gold", "message": reason}}
-        prediction = answer(question.question)
+        started = time.perf_counter()
+        prediction = answer(question)
+        seconds = time.perf_counter() - started
         _stop_if_fatal(prediction.error)
         return {
             "prediction": _prediction(prediction),
-            "scores": _answer_scores(prediction, question, question.answer),
+            "scores": _answer_scores(prediction, question, question.answer, run),
+            "seconds": round(seconds, 4),
             "stages": {name: round(s, 4) for name, s in prediction.stages.items()},
             "tokens": dict(prediction.tokens),
             "error": _reason(prediction),
@@ -148,7 +156,7 @@ def evaluate_answers(
     return _run(
         questions,
         score,
-        metrics=[*map(str, ANSWER_METRICS), "RightSource", "RightTables"],
+        metrics=[*map(str, ANSWER_METRICS), *PROGRAM_METRICS, "RightSource", "RightTables"],
         out=out,
         config={"task": "answers", **config},
         resume=resume,
@@ -237,7 +245,7 @@ def _evaluate(
         return evaluate_retrieval(rank, questions, **run)
     ready, failures = datasets.with_answers(questions, tools.db.run_sql)
     answer = methods.ANSWER_METHODS[method](tools)
-    return evaluate_answers(answer, ready, gold_failures=failures, **run)
+    return evaluate_answers(answer, ready, gold_failures=failures, run=tools.db.run_sql, **run)
 
 
 # ---- one run ------------------------------------------------------------------------
@@ -289,8 +297,8 @@ def _record(question: Question, score: Callable[[Question], dict[str, Any]]) -> 
         "scores": {},
         "tokens": {},
         "error": None,
-        **outcome,
         "seconds": round(time.perf_counter() - started, 4),
+        **outcome,
     }
 
 
@@ -301,6 +309,7 @@ def _prediction(prediction: Prediction) -> dict[str, Any]:
         "sql": prediction.sql,
         "row_count": len(prediction.rows),
         "agreement": prediction.agreement,
+        "confidence": prediction.confidence,
         "votes_valid": prediction.votes_valid,
         "warnings": list(prediction.warnings),
     }
@@ -316,17 +325,21 @@ def _reason(prediction: Prediction) -> Mapping[str, str] | None:
 
 
 def _answer_scores(
-    prediction: Prediction, question: Question, gold: GoldAnswer
+    prediction: Prediction, question: Question, gold: GoldAnswer, run: RunSql
 ) -> dict[str, float]:
     used: set[TableRef] = set(prediction.tables)
     places = {
         "RightSource": float({table.source for table in used} == {question.db_id}),
         "RightTables": float(used == set(question.tables)),
     }
-    if prediction.status != "answered":
-        return {**{str(metric): 0.0 for metric in ANSWER_METRICS}, **places}
-    scores = {str(m): m(prediction, gold, question.ordered) for m in ANSWER_METRICS}
-    return {**scores, **places}
+    if prediction.status == "answered":
+        scores = {str(m): m(prediction, gold, question.ordered) for m in ANSWER_METRICS}
+    else:
+        scores = {str(metric): 0.0 for metric in ANSWER_METRICS}
+    shown = prediction.sql if prediction.status == "answered" else None
+    answer = shown, scores[str(EX)]
+    voted = program_scores(prediction.programs, answer, gold, question.ordered, run)
+    return {**scores, **voted, **places}
 
 
 def _stop_if_fatal(error: Mapping[str, str] | None) -> None:

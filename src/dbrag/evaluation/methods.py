@@ -7,9 +7,11 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from dbrag.errors import UsageError
+from dbrag.evaluation.programs import Voted, voted_programs
 
 if TYPE_CHECKING:
     from dbrag.catalog.catalog import Catalog
+    from dbrag.evaluation.datasets import Question
     from dbrag.models.base import ChatModel
     from dbrag.types import Answer, Execution, SearchResult, TableRef
 
@@ -28,8 +30,8 @@ class Bench(Protocol):
         """Rank tables."""
         ...
 
-    def ask(self, question: str, votes: int | None = None) -> Answer:
-        """Answer a question."""
+    def ask(self, question: str, votes: int | None = None, tables: Sequence[str] = ()) -> Answer:
+        """Answer a question, from these tables only where any are given."""
         ...
 
     def run_sql(self, source_name: str, statement: str) -> Execution:
@@ -42,7 +44,8 @@ class Prediction:
     """What a method answered, as far as it is scored or recorded.
 
     ``status`` is that of an answer; ``columns`` and ``rows`` are the whole result.
-    ``stages`` are seconds by stage.
+    ``stages`` are seconds by stage. ``agreement`` and ``confidence`` are shares, 0..1, None
+    where they are not known. ``programs`` are all that were voted on.
     """
 
     status: str
@@ -53,6 +56,8 @@ class Prediction:
     tokens: Mapping[str, int] = field(default_factory=dict)
     stages: Mapping[str, float] = field(default_factory=dict)
     agreement: float | None = None
+    confidence: float | None = None
+    programs: tuple[Voted, ...] = ()
     votes_valid: int | None = None
     warnings: tuple[str, ...] = ()
     error: Mapping[str, str] | None = None
@@ -81,10 +86,18 @@ class RetrievalMethod(Protocol):
         ...
 
 
-class AnswerMethod(Protocol):
-    """Answers a question."""
+class TextMethod(Protocol):
+    """Answers a question from its text alone, as a user would have it answered."""
 
     def __call__(self, question: str) -> Prediction:
+        """The answer; whatever goes wrong is told in it or raised."""
+        ...
+
+
+class AnswerMethod(Protocol):
+    """Answers a benchmark's question; a ceiling may look at what is known of its answer."""
+
+    def __call__(self, question: Question) -> Prediction:
         """The answer; whatever goes wrong is told in it or raised."""
         ...
 
@@ -162,7 +175,17 @@ def by_part(part: str) -> Callable[[Tools], RetrievalMethod]:
     return make
 
 
-def dbrag(tools: Tools) -> AnswerMethod:
+def from_text(make: Callable[[Tools], TextMethod]) -> Callable[[Tools], AnswerMethod]:
+    """A method that is given the question's text and nothing else, so no gold can leak in."""
+
+    def made(tools: Tools) -> AnswerMethod:
+        answer = make(tools)
+        return lambda question: answer(question.question)
+
+    return made
+
+
+def dbrag(tools: Tools) -> TextMethod:
     """dbrag's own way: ``Database.ask``."""
 
     def answer(question: str) -> Prediction:
@@ -171,7 +194,17 @@ def dbrag(tools: Tools) -> AnswerMethod:
     return answer
 
 
-def naive(tools: Tools) -> AnswerMethod:
+def gold_tables(tools: Tools) -> AnswerMethod:
+    """A ceiling: ``Database.ask`` with exactly the gold tables, as if retrieval were perfect."""
+
+    def answer(question: Question) -> Prediction:
+        tables = tuple(str(table) for table in question.tables)
+        return from_answer(tools.db.ask(question.question, votes=tools.votes, tables=tables))
+
+    return answer
+
+
+def naive(tools: Tools) -> TextMethod:
     """One greedy query from DDL and two rows of the five best tables."""
     from dbrag.evaluation.baselines.naive import Naive
 
@@ -188,7 +221,11 @@ RETRIEVAL_METHODS: Mapping[str, Callable[[Tools], RetrievalMethod]] = {
 """``dbrag`` as the settings say; ``hybrid`` never asks a model, ``rerank`` always."""
 MODEL_METHODS = ("rerank", "rerank-only")
 """Retrieval methods for which the chat model and the settings of reranking count."""
-ANSWER_METHODS: Mapping[str, Callable[[Tools], AnswerMethod]] = {"dbrag": dbrag, "naive": naive}
+ANSWER_METHODS: Mapping[str, Callable[[Tools], AnswerMethod]] = {
+    "dbrag": from_text(dbrag),
+    "gold-tables": gold_tables,
+    "naive": from_text(naive),
+}
 
 
 def from_answer(answer: Answer) -> Prediction:
@@ -203,6 +240,8 @@ def from_answer(answer: Answer) -> Prediction:
         tokens=dict(answer.tokens),
         stages=dict(answer.seconds),
         agreement=answer.agreement,
+        confidence=getattr(answer, "confidence", None),
+        programs=voted_programs(answer.trace),
         votes_valid=answer.votes_valid,
         warnings=tuple(warning.code for warning in answer.warnings),
         error=answer.error,

@@ -18,7 +18,8 @@ from dbrag.errors import UsageError
 
 CONFIG, RECORDS, SUMMARY = "config.json", "records.jsonl", "summary.json"
 _COSTS = ("seconds", "stages", "tokens")
-_SLIM = ("id", "db_id", "n_tables", "where", "scores", "orders", "rerank", *_COSTS)
+_SLIM = ("id", "db_id", "n_tables", "where", "scores", "orders", "rerank", "told", *_COSTS)
+_TOLD = ("status", "agreement", "confidence", "votes_valid")
 
 Record = Mapping[str, Any]
 
@@ -150,10 +151,16 @@ def read_records(path: Path, *, repair: bool = False) -> list[dict[str, Any]]:
 
 
 def slim(record: Record) -> dict[str, Any]:
-    """A record as it may be published: ids, scores and costs; no text, SQL or values."""
+    """A record as it may be published: ids, scores and costs; no text, SQL or values.
+
+    ``told`` keeps of an answer's prediction how sure it was.
+    """
     error = record.get("error")
     kept = {key: record[key] for key in _SLIM if key in record}
-    return {**kept, "error": error["code"] if isinstance(error, Mapping) else error}
+    prediction = record.get("prediction") or {}
+    told = {key: prediction[key] for key in _TOLD if key in prediction}
+    told = {"told": told} if told else {}
+    return {**kept, **told, "error": error["code"] if isinstance(error, Mapping) else error}
 
 
 def write_slim(run: Path, target: Path) -> None:

@@ -84,6 +84,54 @@ def _paper_figures(group: Mapping[str, Any]) -> list[str]:
     return [_percent(figure) for figure in figures]
 
 
+def calibration_table(runs: Mapping[str, Mapping[str, Any]]) -> str:
+    """How well agreement and confidence tell right answers from wrong ones, a row a threshold.
+
+    Args:
+        runs: by name, each as ``calibration.calibration`` gives it.
+    """
+    header = ["run, told", "answers", "right", "ECE", "Brier", "AUROC", "sure from", "sure"]
+    header += ["right of them", "by questions", "by databases", "coverage"]
+    rows = []
+    for name, kinds in runs.items():
+        for kind, told in kinds.items():
+            for sure in (told or {}).get("sure", ()):
+                interval = sure["interval"] or {}
+                rows.append(
+                    [
+                        f"{name}, {kind}",
+                        str(told["n"]),
+                        _percent(told["right"]),
+                        _plain(told["ECE"]),
+                        _plain(told["Brier"]),
+                        _plain(told["AUROC"]),
+                        f"{sure['threshold']:g}",
+                        str(sure["n"]),
+                        _percent(sure["right"]),
+                        *(_within(interval.get(unit)) for unit in ("questions", "databases")),
+                        _percent(sure["coverage"]),
+                    ]
+                )
+    return markdown(header, rows)
+
+
+def reliability_table(runs: Mapping[str, Mapping[str, Any]]) -> str:
+    """The share right in each bin of what was told, and the mean told there, in percent."""
+    header = ["run, told", "from", "to", "answers", "mean told", "right"]
+    rows = [
+        [
+            f"{name}, {kind}",
+            *(_percent(one[edge]) for edge in ("low", "high")),
+            str(one["n"]),
+            *(_percent(one[key]) for key in ("mean", "right")),
+        ]
+        for name, kinds in runs.items()
+        for kind, told in kinds.items()
+        for one in (told or {}).get("bins", ())
+    ]
+    return markdown(header, rows)
+
+
 def comparison_table(comparisons: Sequence[Comparison], a: str = "a", b: str = "b") -> str:
     """A paired comparison, one metric a row; differences in points, 95% intervals."""
     header = ["metric", "n", a, b, f"{b} − {a}", "by questions", "by databases"]
@@ -118,6 +166,16 @@ def _escaped(cell: str) -> str:
 
 def _percent(value: float | None) -> str:
     return "–" if value is None else f"{100 * value:.1f}"
+
+
+def _plain(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3f}"
+
+
+def _within(ends: Sequence[float | None] | None) -> str:
+    """An interval of a share, in percent."""
+    low, high = ends or (None, None)
+    return "–" if low is None or high is None else f"{100 * low:.1f} to {100 * high:.1f}"
 
 
 def _range(interval: Interval) -> str:

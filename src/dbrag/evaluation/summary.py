@@ -12,6 +12,7 @@ from typing import Any
 
 from dbrag import __version__
 from dbrag.errors import UsageError
+from dbrag.evaluation.calibration import calibration
 from dbrag.evaluation.metrics import OVERLAPS, harmonic, overlap_key
 from dbrag.evaluation.significance import bootstrap, paired_bootstrap
 from dbrag.types import SCHEMA_VERSION
@@ -42,7 +43,8 @@ def summarise(
     ``by_tables`` and ``by_where`` the same figures by number of gold tables and by whether
     the gold SQL filters rows ("with", "without"; where it is known). ``interval`` holds 95%
     bootstrap intervals over databases (null with a single one) and over questions.
-    ``seconds`` are wall time per question.
+    ``seconds`` are wall time per question. ``calibration`` (of answers) tells how far
+    agreement and confidence tell right answers from wrong ones.
 
     Args:
         records: one per question.
@@ -70,6 +72,7 @@ def summarise(
         "stages": _stages(records),
         "tokens": _tokens(records),
         **_orders(records, metrics),
+        **({"calibration": calibration(records)} if "EX" in metrics else {}),
         "config": dict(config),
         "versions": {**versions(), **(identity or {})},
     }
