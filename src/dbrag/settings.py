@@ -30,11 +30,14 @@ DEFAULT_MODEL = "local:qwen2.5-coder-1.5b"
 
 _WORDS = {
     "infer_joins": ("all", "undeclared", "off"),
+    "selection": ("auto", "off"),
     "rerank": ("auto", "on", "off"),
     "reply_cache": ("auto", "on", "off"),
     "row_context": ("relevant", "random", "none"),
     "row_search": ("text", "dense", "both"),
     "join_ranking": ("pagerank", "neighbour", "greedy", "off"),
+    "program": ("query", "steps"),
+    "looks": ("auto", "on", "off"),
 }
 
 
@@ -50,8 +53,18 @@ class Settings:
         cache: folder for weights and default indexes; None means the user's cache.
         k: tables kept by the coarse ranking.
         top: tables shown by ``search``; what a program gets to see is selected anew.
+        selection: whether of these the tables are selected that a program needs ("auto"), or
+            it sees the ``top`` best ones of one source ("off").
+        prompt_tokens: what a program prompt may take; None depends on the model.
         votes: programs voted on.
         rounds: repair rounds for one program.
+        program: how it is written: "query" (one statement at once) or "steps".
+        looks: whether a step is looked at before the next is written: "on", "off", or "auto"
+            (in local engines: SQLite, DuckDB, data files).
+        max_steps: steps of one program.
+        program_tokens: length of one reply with a program or step.
+        answer_s: seconds after which no more of the model is asked for one question; None: never.
+        answer_tokens: the same for tokens of prompts and replies, without remembered ones.
         max_rows: rows printed; never limits what is computed.
         max_result_rows: rows a result may have before it is refused.
         max_result_mb: memory a result may take before it is refused.
@@ -98,8 +111,16 @@ class Settings:
     cache: str | None = None
     k: int = 50
     top: int = 5
+    selection: str = "auto"
+    prompt_tokens: int | None = None
     votes: int = 3
     rounds: int = 3
+    program: str = "query"
+    looks: str = "auto"
+    max_steps: int = 6
+    program_tokens: int = 800
+    answer_s: float | None = None
+    answer_tokens: int | None = None
     max_rows: int = 50
     max_result_rows: int = 1_000_000
     max_result_mb: int = 512
@@ -151,8 +172,8 @@ class Settings:
             "profile_rows",
         )
         names += ("engine_mb", "source_rows", "m", "rerank_votes", "rerank_tokens")
-        names += ("dense_rows",)
-        for name in names:
+        names += ("dense_rows", "max_steps", "program_tokens", "answer_tokens")
+        for name in (*names, "prompt_tokens"):
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise UsageError(f"{name} must be at least 1, not {value!r}")
@@ -164,9 +185,10 @@ class Settings:
         for name in ("rounds", "max_rows", "context_rows", "refresh_s"):
             if not getattr(self, name) >= 0:
                 raise UsageError(f"{name} must not be negative, not {getattr(self, name)!r}")
-        for name in ("timeout_s", "profile_s", "source_s"):
-            if not 0 < getattr(self, name) < math.inf:  # servers and timers take no infinite one
-                value = getattr(self, name)
+        for name in ("timeout_s", "profile_s", "source_s", "answer_s"):
+            value = getattr(self, name)
+            # servers and timers take no infinite one
+            if value is not None and not 0 < value < math.inf:
                 raise UsageError(f"{name} must be positive and finite, not {value!r}")
 
     @property

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from dbrag.errors import ExecutionError, Refused
 from dbrag.execution.guard import admit
-from dbrag.reasoning.program import compose, parse_reply, split
+from dbrag.reasoning.chain import compose
+from dbrag.reasoning.program import parse_reply, split
 from dbrag.types import Step
 
 PLAIN = "SELECT name FROM singer WHERE note = 'a;b -- c'"
@@ -99,12 +100,6 @@ def test_recursive_and_renaming_ctes_stay_whole() -> None:
 def test_a_reply_without_sql_is_an_error_that_shows_it(reply: str) -> None:
     with pytest.raises(ExecutionError, match="no SQL"):
         parse_reply(reply, "sqlite")
-
-
-def test_two_steps_of_one_name_are_refused() -> None:
-    steps = (Step("a", "SELECT 1"), Step("A", "SELECT 2"), Step("answer", "SELECT * FROM a"))
-    with pytest.raises(ExecutionError, match="share a name"):
-        compose(steps, "sqlite")
 
 
 @given(st.text(max_size=300))

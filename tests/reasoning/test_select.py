@@ -11,7 +11,7 @@ from dbrag.catalog.joins import JoinGraph
 from dbrag.catalog.parts import parts_of
 from dbrag.errors import Unanswerable, UsageError
 from dbrag.reasoning.answerable import SIMILARITY_FLOOR, check_evidence
-from dbrag.reasoning.reasoner import plan_votes
+from dbrag.reasoning.variants import plan_votes
 from dbrag.reasoning.relevance import probabilities, signs_of
 from dbrag.reasoning.select import select
 from dbrag.retrieval.coverage import SourceVocabulary

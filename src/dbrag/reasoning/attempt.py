@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 from sqlglot import exp
@@ -16,55 +17,23 @@ from sqlglot import exp
 from dbrag.catalog.joins import JoinGraph
 from dbrag.errors import DbragError, ExecutionError, LimitReached, PromptTooLong, UnknownName
 from dbrag.execution import guard
-from dbrag.execution.run import run, run_admitted
+from dbrag.execution import run as running
 from dbrag.models.base import ChatModel, Prompt, Reply
 from dbrag.reasoning import names, prompts, repair
+from dbrag.reasoning.budget import Budget, Usage
+from dbrag.reasoning.chain import compose
 from dbrag.reasoning.missing_join import add_missing_joins
-from dbrag.reasoning.program import compose, parse_reply, split
+from dbrag.reasoning.program import parse_reply, split
 from dbrag.reasoning.vote import is_hollow
 from dbrag.reasoning.widen import tables_meant
 from dbrag.settings import Settings
 from dbrag.sources.base import Source
-from dbrag.types import Execution, Program, Step, Table, TableRef
-
-MAX_PROGRAM_TOKENS = 300
+from dbrag.types import AnswerWarning, Execution, Program, Step, Table, TableRef
 
 REWRITE_TEMPERATURE = 0.7
 """Of a round after one that repeated the failed statement."""
 
 Report = Callable[[Mapping[str, Any]], None]
-
-
-@dataclass
-class Usage:
-    """Tokens and seconds spent so far; ``cache_hits`` replies cost none."""
-
-    prompt: int = 0
-    cached: int = 0
-    completion: int = 0
-    cache_hits: int = 0
-    execute_s: float = 0.0
-
-    def add(self, reply: Reply) -> None:
-        """Count one reply."""
-        self.prompt += reply.prompt_tokens
-        self.cached += reply.cached_tokens
-        self.completion += reply.completion_tokens
-        self.cache_hits += reply.cached
-
-    def add_tokens(self, tokens: Mapping[str, int]) -> None:
-        """Count the replies of another stage, told as by ``tokens``."""
-        for name in self.tokens():
-            setattr(self, name, getattr(self, name) + tokens.get(name, 0))
-
-    def tokens(self) -> dict[str, int]:
-        """The ``tokens`` of the JSON contract."""
-        return {
-            "prompt": self.prompt,
-            "cached": self.cached,
-            "completion": self.completion,
-            "cache_hits": self.cache_hits,
-        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +54,9 @@ class Attempt:
 class Workshop:
     """What every attempt at one question shares: where programs are written and run.
 
-    ``tables`` are all tables of the source: a program may use one that was not shown.
+    Attributes:
+        tables: all of the source: a program may use one that was not shown.
+        told: warnings that arose on the way.
     """
 
     source: Source
@@ -96,6 +67,16 @@ class Workshop:
     report: Report
     usage: Usage = field(default_factory=Usage)
     dry_run: bool = False
+    told: list[AnswerWarning] = field(default_factory=list)
+
+    def warnings(self) -> tuple[AnswerWarning, ...]:
+        """What the reader of an answer has to know of how the programs were written."""
+        return (*dict.fromkeys(self.told), *self.budget.warnings())
+
+    def failure(self, attempts: Sequence[Attempt]) -> DbragError:
+        """Why there is no answer, where no attempt came to a result."""
+        first = attempts[0].error if attempts else None
+        return self.budget.refused or first or ExecutionError("no program could be written")
 
     def attempt(
         self,
@@ -119,14 +100,20 @@ class Workshop:
         best: Attempt | None = None
         current = prompt
         for round_ in range(self.settings.rounds + 1):
-            reply = self._sample(current, temperature, seed, best)
-            if reply is None:
+            try:
+                reply = self.sample(current, temperature, seed)
+            except LimitReached as error:
+                best = best or Attempt(tables, error=error)
                 break
+            except PromptTooLong:
+                if best is None:
+                    raise
+                break  # no room for a repair: what there is stands
             done = replace(self._try(reply, tables), rounds=round_)
-            self._tell(done, reply)
+            self.tell(done, reply)
             if best is None or done.execution is not None or best.execution is None:
                 best = done
-            problem = _problem(done)
+            problem = problem_of(done)
             if problem is None or self._is_final(done):
                 break
             if widen and (more := self._meant(done, reply, tables)):
@@ -139,38 +126,55 @@ class Workshop:
             # what failed twice the same way is written more freely
             temperature = REWRITE_TEMPERATURE if again == current else 0.0
             current = again
-        assert best is not None  # noqa: S101 - the first sample either raised or gave a reply
+        assert best is not None  # noqa: S101 - every way out of the first round gave one
         return best
 
-    def _sample(
-        self, prompt: Prompt, temperature: float, seed: int, best: Attempt | None
-    ) -> Reply | None:
-        try:
-            (reply,) = self.model.sample(
-                prompt, 1, temperature=temperature, max_tokens=MAX_PROGRAM_TOKENS, seed=seed
-            )
-        except PromptTooLong:
-            if best is None:
-                raise
-            return None  # no room for a repair: what there is stands
+    @cached_property
+    def budget(self) -> Budget:
+        """What the question may cost."""
+        return Budget(self.usage, self.settings.answer_s, self.settings.answer_tokens)
+
+    def sample(self, prompt: Prompt, temperature: float, seed: int) -> Reply:
+        """One reply of the model, its cost counted.
+
+        Raises:
+            LimitReached: the budget of the question is used up.
+            ModelError: the model fails (a prompt too long included).
+        """
+        if not self.budget.allows():
+            assert self.budget.refused is not None  # noqa: S101 - just set
+            raise self.budget.refused
+        (reply,) = self.model.sample(
+            prompt,
+            1,
+            temperature=temperature,
+            max_tokens=self.settings.program_tokens,
+            seed=seed,
+        )
         self.usage.add(reply)
         return reply
+
+    def check_whole(self, reply: Reply) -> None:
+        """Refuse a reply that was cut.
+
+        Raises:
+            ExecutionError: it was.
+        """
+        if reply.finish == "length":
+            raise ExecutionError(
+                f"the statement is longer than {self.settings.program_tokens:,} tokens",
+                "raise program_tokens (DBRAG_PROGRAM_TOKENS)",
+            )
 
     def _try(self, reply: Reply, tables: tuple[TableRef, ...]) -> Attempt:
         changes: tuple[str, ...] = ()
         program = None
         try:
-            if reply.finish == "length":
-                raise ExecutionError(f"the statement is longer than {MAX_PROGRAM_TOKENS} tokens")
+            self.check_whole(reply)
             steps = parse_reply(reply.text, self.source.dialect)
-            admitted, changes = self._admit(self._composed(steps, tables))
-            program = Program(
-                steps=split(admitted.sql, self.source.dialect),
-                sql=admitted.sql,
-                dialect=self.source.dialect,
-                tables=admitted.tables,
-            )
-            execution = None if self.dry_run else self._run(admitted)
+            admitted, changes = self.admit(self._composed(steps, tables))
+            program = self.program(admitted)
+            execution = None if self.dry_run else self.run(admitted)
         except DbragError as error:
             return Attempt(tables, program, None, error, changes, logprob=reply.logprob)
         return Attempt(
@@ -198,30 +202,43 @@ class Workshop:
 
     def _composed(self, steps: tuple[Step, ...], tables: tuple[TableRef, ...]) -> str:
         """One statement, with the real names of what the prompt had to show otherwise."""
-        sql = compose(steps, self.source.dialect)
+        return self.restored(compose(steps, self.source.dialect, self.tables), tables)
+
+    def restored(self, sql: str, tables: tuple[TableRef, ...]) -> str:
+        """A statement with the real names of what the prompt had to show otherwise."""
         seen = [table for table in self.tables if table.ref in tables]
         return names.restore_names(sql, seen, self.source.dialect)
 
-    def _allowed(self, sql: str) -> guard.Admitted:
+    def allowed(self, sql: str) -> guard.Admitted:
+        """What may run of a statement, as it stands.
+
+        Raises:
+            Refused, UnknownName: it may not.
+        """
         return guard.admit(sql, self.source.dialect, self.tables, functions=self.source.functions())
 
-    def _admit(self, sql: str) -> tuple[guard.Admitted, tuple[str, ...]]:
+    def admit(self, sql: str) -> tuple[guard.Admitted, tuple[str, ...]]:
+        """What may run of a statement, names and values put right; the changes in words.
+
+        Raises:
+            Refused, UnknownName: it may not, or not even then.
+        """
         dialect = self.source.dialect
         changes: tuple[str, ...] = ()
         try:
-            admitted = self._allowed(sql)
+            admitted = self.allowed(sql)
         except UnknownName as error:
             mended = self._mended(sql)
             if mended is None:
                 raise
             try:
-                admitted = self._allowed(mended.sql)
+                admitted = self.allowed(mended.sql)
             except DbragError:
                 raise error from None  # what the model wrote is what it has to hear of
             changes = mended.changes
         literals = repair.mend_literals(admitted.sql, self.tables, dialect, self._spelling)
         if literals is not None:
-            admitted = self._allowed(literals.sql)
+            admitted = self.allowed(literals.sql)
             changes += literals.changes
         return admitted, changes
 
@@ -234,8 +251,18 @@ class Workshop:
             return names
         return repair.Mended(joined.sql, (names.changes if names else ()) + joined.changes)
 
-    def _run(self, admitted: guard.Admitted) -> Execution:
-        execution = run_admitted(self.source, admitted, self.settings)
+    def program(self, admitted: guard.Admitted) -> Program:
+        """An admitted statement as a program of this source."""
+        dialect = self.source.dialect
+        return Program(split(admitted.sql, dialect), admitted.sql, dialect, admitted.tables)
+
+    def run(self, admitted: guard.Admitted) -> Execution:
+        """The whole result, its seconds counted.
+
+        Raises:
+            LimitReached, ExecutionError, SourceError: see ``execution.run``.
+        """
+        execution = running.run_admitted(self.source, admitted, self.settings)
         self.usage.execute_s += execution.seconds
         return execution
 
@@ -258,15 +285,18 @@ class Workshop:
         return found[0][0] if len(found) == 1 and isinstance(found[0][0], str) else None
 
     def _lookup(self, query: exp.Select) -> tuple[tuple[Any, ...], ...]:
-        admitted = self._allowed(query.sql(self.source.dialect))
+        admitted = self.allowed(query.sql(self.source.dialect))
         timeout_s = min(2.0, self.settings.timeout_s)
-        return run(self.source, admitted.sql, timeout_s=timeout_s, max_rows=10, max_mb=16).rows
+        return running.run(
+            self.source, admitted.sql, timeout_s=timeout_s, max_rows=10, max_mb=16
+        ).rows
 
     def _is_final(self, done: Attempt) -> bool:
         # a program that ran out of time would do so again; that is for the user to decide
         return isinstance(done.error, LimitReached)
 
-    def _tell(self, done: Attempt, reply: Reply) -> None:
+    def tell(self, done: Attempt, reply: Reply) -> None:
+        """Report what became of a program, with the reply that completed it."""
         self.report(
             {
                 "stage": "program",
@@ -278,14 +308,19 @@ class Workshop:
                 "changes": list(done.changes),
                 "row_count": len(done.execution.rows) if done.execution else None,
                 "error": done.error.to_dict() if done.error else None,
-                "tokens": {
-                    "prompt": reply.prompt_tokens,
-                    "cached": reply.cached_tokens,
-                    "completion": reply.completion_tokens,
-                },
+                "tokens": tokens_of(reply),
                 "logprob": reply.logprob,
             }
         )
+
+
+def tokens_of(reply: Reply) -> dict[str, int]:
+    """What a reply cost, for the trace."""
+    return {
+        "prompt": reply.prompt_tokens,
+        "cached": reply.cached_tokens,
+        "completion": reply.completion_tokens,
+    }
 
 
 def _folded(cell: exp.Expr) -> exp.Expr:
@@ -293,7 +328,7 @@ def _folded(cell: exp.Expr) -> exp.Expr:
     return exp.func("LOWER", exp.func("TRIM", cell.copy()))
 
 
-def _problem(done: Attempt) -> str | None:
+def problem_of(done: Attempt) -> str | None:
     """What to tell the model, or None when the result can stand."""
     if done.error is not None:
         if isinstance(done.error, UnknownName | ExecutionError) or done.error.code == "refused":

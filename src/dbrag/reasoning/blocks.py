@@ -214,7 +214,7 @@ class _Reader:
             self._entries(inner.this, inner, block)
 
     def _table(self, node: exp.Table, join: exp.Join | None) -> Entry:
-        cte = None if node.db else _cte_in_sight(node)
+        cte = None if node.db else cte_in_sight(node, node.name)
         if cte is not None:
             named = frozenset(column.name.casefold() for column in cte.args["alias"].columns)
             return Entry(node.alias_or_name, None, join, named or _outputs(cte.this))
@@ -277,10 +277,11 @@ def _outputs(node: exp.Expr) -> frozenset[str] | None:
     return frozenset(item.alias_or_name.casefold() for item in node.expressions)
 
 
-def _cte_in_sight(table: exp.Table) -> exp.CTE | None:
-    """The WITH entry that a name means; in its own body only a recursive one is seen."""
-    name = table.name.casefold()
-    place: exp.Expr | None = table
+def cte_in_sight(node: exp.Expr, name: str) -> exp.CTE | None:
+    """The WITH entry that a name means where ``node`` stands; in its own body only a
+    recursive one is seen."""
+    name = name.casefold()
+    place: exp.Expr | None = node
     inside: exp.Expr | None = None
     while place is not None:
         with_ = place.args.get("with_")

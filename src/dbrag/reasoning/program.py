@@ -1,7 +1,6 @@
-"""Programs: from a model's text to steps, and from steps to one statement.
+"""Programs: from a model's text to steps.
 
-A program is a chain of SELECT steps. It runs as ``WITH step1 AS (…), … SELECT …``,
-so nothing is created in the user's database and any engine can run it.
+A program is a chain of SELECT steps, which run as one statement (``reasoning.chain``).
 """
 
 from __future__ import annotations
@@ -35,8 +34,19 @@ _WRITES = re.compile(
     r")"
 )
 """The start of a statement that is no query, at the start of a line or after a semicolon."""
-_PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
+_QUERY_AHEAD = r"(?=(?:```[a-z]*\s*)?\(*\s*(?:select|with)\b)"
+_STEP_NAME = r"(?:step[ \t]*\d*[ \t]*[:.)-]*[ \t]+)?[\"`*\[]*(?P<name>[a-z_]\w{0,62})[\"`*\]]*"
+_NAMED = re.compile(rf"(?im)^[ \t`*#>-]*{_STEP_NAME}[ \t]*[:=][ \t]*[*`]*\s*{_QUERY_AHEAD}")
+"""``paid: SELECT …``, also with "Step 2:" before it, marks around it, a fence after it."""
+_HEADED = re.compile(rf"(?im)^[ \t]*(?:--|#+)[ \t]*{_STEP_NAME}[ \t]*:?[ \t]*\n\s*{_QUERY_AHEAD}")
+"""``-- paid`` on the line before."""
+_ENTRY = re.compile(
+    r"(?i)\s*(?:```[a-z]*\s*)?(?:with\s+)?(?P<entry>[\"`]?[a-z_]\w*[\"`]?\s+as\s*\()"
+)
+_NO_NAMES = frozenset({"sql", "sqlite", "query", "statement", "step", "duckdb", "postgresql"})
+"""Words before a colon that name no step."""
+_DONE = re.compile(r"(?i)\W*done\b")
 
 _BLANK_LINES = 30
 """In a statement, at most, where prose follows: each is tried as its end."""
@@ -57,6 +67,39 @@ def parse_reply(text: str, dialect: str) -> tuple[Step, ...]:
         return steps
     statement = _statement(text, dialect)
     return split(statement, dialect)
+
+
+def parse_step(text: str, dialect: str, unnamed: str) -> tuple[Step, ...]:
+    """The step in a reply that was asked for ``name: SELECT …``; JSON may bring several.
+
+    Also understood: the name as a comment or heading before the statement, and
+    ``name AS (SELECT …)``. A WITH within the step stays in it.
+
+    Args:
+        unnamed: the step's name where the reply has none.
+
+    Raises:
+        ExecutionError: there is no statement in the reply.
+    """
+    steps = _json_steps(text)
+    if steps:
+        return steps
+    alone = _ENTRY.match(text)
+    if alone is not None:
+        entry = _until_semicolon(text[alone.start("entry") :].split("```")[0].strip(), dialect)
+        found = split(f"WITH {entry} SELECT 1", dialect)
+        if len(found) == 2:
+            return (Step(found[0].name, found[0].sql),)
+    named = _NAMED.search(text) or _HEADED.search(text)
+    if named is None:
+        return (Step(unnamed, _statement(text, dialect)),)
+    name = unnamed if named["name"].casefold() in _NO_NAMES else named["name"]
+    return (Step(name, _statement(text[named.end() :], dialect)),)
+
+
+def says_done(text: str) -> bool:
+    """Whether a reply says that the last step is the answer, and no more."""
+    return _DONE.match(text) is not None and re.search(r"(?i)\bselect\b", text) is None
 
 
 def split(statement: str, dialect: str) -> tuple[Step, ...]:
@@ -81,51 +124,6 @@ def split(statement: str, dialect: str) -> tuple[Step, ...]:
     rest = tree.copy()
     (rest.args.get("with_") or rest.args["with"]).pop()
     return (*steps, Step(LAST_STEP, rest.sql(dialect=dialect)))
-
-
-def compose(steps: tuple[Step, ...], dialect: str) -> str:
-    """The single statement that a chain of steps becomes.
-
-    Raises:
-        ExecutionError: a step does not parse, or two steps share a name.
-    """
-    if not steps:
-        raise ExecutionError("the program has no step")
-    *earlier, last = steps
-    if not earlier:
-        return last.sql.strip().rstrip(";")
-    names = [step.name.casefold() for step in earlier]
-    if len(set(names)) < len(names):
-        raise ExecutionError(f"two steps share a name: {', '.join(s.name for s in earlier)}")
-    tree = _parsed(last, dialect)
-    inner = tree.args.get("with_") or tree.args.get("with")
-    own = list(inner.expressions) if isinstance(inner, exp.With) else []
-    ctes = [
-        exp.CTE(
-            this=_parsed(step, dialect),
-            alias=exp.TableAlias(this=_identifier(step.name)),
-        )
-        for step in earlier
-    ]
-    key = "with_" if "with_" in exp.Select.arg_types else "with"
-    tree.set(key, exp.With(expressions=[*ctes, *own]))
-    return tree.sql(dialect=dialect)
-
-
-def _identifier(name: str) -> exp.Identifier:
-    # Engines fold unquoted names: quoting a plain one would part it from its references.
-    return exp.Identifier(this=name, quoted=_PLAIN_NAME.match(name) is None)
-
-
-def _parsed(step: Step, dialect: str) -> exp.Query:
-    try:
-        tree = sqlglot.parse_one(step.sql, dialect=dialect)
-    except (SqlglotError, RecursionError) as error:
-        first = str(error).splitlines()[0]
-        raise ExecutionError(f"step {step.name!r} is not valid SQL: {first}") from error
-    if not isinstance(tree, exp.Query):
-        raise ExecutionError(f"step {step.name!r} is not a SELECT")
-    return tree
 
 
 def _json_steps(text: str) -> tuple[Step, ...]:
