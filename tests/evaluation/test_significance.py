@@ -4,7 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbrag.evaluation.significance import bootstrap, mcnemar, paired_bootstrap
+from dbrag.evaluation.significance import (
+    bootstrap,
+    bootstrap_median,
+    mcnemar,
+    paired_bootstrap,
+    wilson,
+)
 
 scores = st.lists(st.floats(0, 1), min_size=2, max_size=20)
 
@@ -73,3 +79,43 @@ def test_lengths_must_fit() -> None:
 )
 def test_mcnemar_by_hand(wins: int, losses: int, p: float) -> None:
     assert mcnemar(wins, losses) == pytest.approx(p)
+
+
+def test_the_score_interval_of_a_share() -> None:
+    # Published values: Newcombe 1998, Statistics in Medicine 17, table I, method 3.
+    for successes, n, low, high in [
+        (81, 263, 0.2553, 0.3662),
+        (15, 148, 0.0624, 0.1605),
+        (0, 20, 0.0000, 0.1611),
+        (1, 29, 0.0061, 0.1718),
+    ]:
+        assert wilson(successes, n) == (
+            pytest.approx(low, abs=5e-5),
+            pytest.approx(high, abs=5e-5),
+        )
+    for successes, n in [(0, 0), (3, 2), (-1, 2)]:
+        with pytest.raises(ValueError, match="successes of"):
+            wilson(successes, n)
+
+
+@given(st.integers(1, 500).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))
+def test_the_score_interval_holds_the_share_and_mirrors(case: tuple[int, int]) -> None:
+    successes, n = case
+    low, high = wilson(successes, n)
+    assert 0 <= low <= successes / n <= high <= 1
+    mirrored = wilson(n - successes, n)
+    assert (1 - mirrored[1], 1 - mirrored[0]) == (pytest.approx(low), pytest.approx(high))
+
+
+def test_the_interval_of_a_median() -> None:
+    values = [0.2, 0.4, 0.3, 0.9, 0.35, 0.33, 0.31, 0.5, 0.45]
+    interval = bootstrap_median(values)
+    assert interval.mean == 0.35
+    assert interval.low is not None
+    assert interval.high is not None
+    assert 0.2 < interval.low < 0.35 < interval.high < 0.9
+    assert interval == bootstrap_median(values)
+    one = bootstrap_median([0.5])
+    assert (one.mean, one.low, one.high) == (0.5, None, None)
+    with pytest.raises(ValueError, match="at least one value"):
+        bootstrap_median([])

@@ -18,7 +18,8 @@ from dbrag.errors import UsageError
 
 CONFIG, RECORDS, SUMMARY = "config.json", "records.jsonl", "summary.json"
 _COSTS = ("seconds", "stages", "tokens")
-_SLIM = ("id", "db_id", "n_tables", "where", "scores", "orders", "rerank", "told", *_COSTS)
+_SCORES = ("n_tables", "where", "scores", "orders", "rerank", "told")
+_SLIM = ("id", "db_id", "asked", *_SCORES, *_COSTS)
 _TOLD = ("status", "agreement", "confidence", "votes_valid")
 
 Record = Mapping[str, Any]

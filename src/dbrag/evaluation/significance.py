@@ -112,3 +112,46 @@ def mcnemar(wins: int, losses: int) -> float:
         return 1.0
     tail = sum(math.comb(n, i) for i in range(min(wins, losses) + 1))
     return min(1.0, float(2 * tail / 2**n))
+
+
+def wilson(successes: int, n: int, z: float = 1.959964) -> tuple[float, float]:
+    """The score interval of a share (Wilson 1927), 95% by default; sound near 0 and 1.
+
+    ``(p + z²/2n ± z·√(p(1 − p)/n + z²/4n²)) / (1 + z²/n)`` with ``p = successes / n``.
+
+    Raises:
+        ValueError: no trial, or more successes than trials.
+    """
+    if n < 1 or not 0 <= successes <= n:
+        raise ValueError(f"{successes!r} successes of {n!r} trials")
+    p, square = successes / n, z * z / n
+    centre = p + square / 2
+    spread = z * math.sqrt(p * (1 - p) / n + square / (4 * n))
+    low, high = ((centre + sign * spread) / (1 + square) for sign in (-1, 1))
+    # Exactly 0 and 1 at the ends, where rounding would leave 1e-18.
+    return (0.0 if successes == 0 else low), (1.0 if successes == n else high)
+
+
+def bootstrap_median(
+    values: Sequence[float],
+    *,
+    resamples: int = RESAMPLES,
+    seed: int = SEED,
+    level: float = 0.95,
+) -> Interval:
+    """Percentile bootstrap of a median; ``mean`` of the result holds the median.
+
+    Raises:
+        ValueError: no values.
+    """
+    if not values:
+        raise ValueError("a median needs at least one value")
+    found = np.asarray(values, dtype=np.float64)
+    middle = float(np.median(found))
+    if len(found) < 2:
+        return Interval(middle, None, None)
+    rng = np.random.default_rng(seed)
+    draws = found[rng.integers(len(found), size=(resamples, len(found)))]
+    tail = (1 - level) / 2
+    low, high = np.quantile(np.median(draws, axis=1), [tail, 1 - tail])
+    return Interval(middle, float(low), float(high))
