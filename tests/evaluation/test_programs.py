@@ -54,6 +54,22 @@ def test_the_last_program_that_ran_stands_for_its_attempt() -> None:
     assert voted_programs(()) == ()
 
 
+def step(round_: int = 0) -> dict[str, Any]:
+    return {"stage": "step", "round": round_, "number": 1, "sql": "s", "error": None}
+
+
+def test_programs_of_several_steps() -> None:
+    vote = {"stage": "vote"}
+    trace = [
+        select(), step(), step(), program("a"), vote,
+        step(), step(1), vote,  # came to no program
+        step(1), program("c", 2, rows=None), step(3), program("c3", 3), vote,
+        step(), step(1), program("d", 1),  # no vote was told: the round goes back
+        step(), program("e"),
+    ]  # fmt: skip
+    assert [one.sql for one in voted_programs(trace)] == ["a", None, "c3", "d", "e"]
+
+
 def scores(
     bench: SmallBench, *sql: str | None, answer: tuple[str | None, float] = (None, 0.0)
 ) -> tuple[float, float]:

@@ -20,8 +20,28 @@ if TYPE_CHECKING:
     from dbrag.models.base import ChatModel
     from dbrag.settings import Settings
 
-# Where things lie and how much is printed; what is left decides what comes out.
-_PLACES = ("sources", "index", "cache", "learned", "max_rows", "offline")
+IRRELEVANT = frozenset({"sources", "index", "cache", "learned", "max_rows", "offline"})
+"""Settings that no figure of a run depends on: where things lie, how much is printed.
+
+Every other one is recorded, a new one too, unless it is left out below for the methods that
+do not use it. ``learned`` is off in every run.
+"""
+# For writing programs only: neither a ranking nor the naive query depends on them.
+_REASONING = frozenset(
+    {
+        "votes",
+        "rounds",
+        "top",
+        "selection",
+        "prompt_tokens",
+        "program",
+        "looks",
+        "max_steps",
+        "program_tokens",
+        "answer_s",
+        "answer_tokens",
+    }
+)
 _RERANKING = (
     "model",
     "reply_cache",
@@ -91,14 +111,22 @@ def for_run(
     return replace(settings, reply_cache="on" if remote else "off")
 
 
-def behaviour(settings: Settings, task: str, method: str) -> dict[str, Any]:
-    """The settings and ranking weights that can change a run's figures."""
-    unused = set(_PLACES)
+def ignored(settings: Settings, task: str, method: str) -> frozenset[str]:
+    """Names of the settings that this kind of run does not depend on."""
     if task == "retrieval":
-        unused |= {"votes", "rounds", "threads", "top", "k"}
-        unused |= set() if asks_model(settings, method) else set(_RERANKING)
-    elif method == "naive":
-        unused |= {"votes", "rounds", "top", *_RERANKING[2:]}
+        unused = IRRELEVANT | _REASONING | {"threads", "k"}
+        return unused if asks_model(settings, method) else unused | set(_RERANKING)
+    if method == "naive":
+        return IRRELEVANT | _REASONING | set(_RERANKING[2:])
+    return IRRELEVANT
+
+
+def behaviour(settings: Settings, task: str, method: str) -> dict[str, Any]:
+    """The settings and ranking weights that can change a run's figures.
+
+    All settings but those that :func:`ignored` names.
+    """
+    unused = ignored(settings, task, method)
     values = {name: value for name, value in asdict(settings).items() if name not in unused}
     values |= {name: told(values[name]) for name in ("model", "encoder") if name in values}
     # They hold names of the user's, and records are published: only whether they changed counts.

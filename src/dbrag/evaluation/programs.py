@@ -37,22 +37,29 @@ class Voted:
 def voted_programs(trace: Sequence[Mapping[str, Any]]) -> tuple[Voted, ...]:
     """The outcome of every attempt in an answer's trace, in the order they were made.
 
-    A "program" event of round 0 begins an attempt, later rounds are its repairs. As in
-    ``reasoning.attempt`` the last of its programs that ran stands. A program runs on the
-    source of the "select" event before it.
+    "program" events hold whole programs, "step" events parts of one; in both ``round`` counts
+    the repairs of an attempt. A "vote" event, or a round that does not go on, ends an
+    attempt. As in ``reasoning.attempt`` the last of its programs that ran stands. It ran on
+    the source of the "select" event before it.
     """
     found: list[Voted] = []
-    source = ""
+    source, running, last, written = "", False, 0, -1
     for event in trace:
-        if event.get("stage") == "select":
+        stage = event.get("stage")
+        if stage == "select":
             source = str(event["source"])
-        elif event.get("stage") == "program":
-            ran = event.get("error") is None and event.get("row_count") is not None
-            outcome = Voted(source, str(event["sql"]) if ran else None)
-            if event.get("round", 0) == 0 or not found:
-                found.append(outcome)
-            elif ran:
-                found[-1] = outcome
+        elif stage == "vote":
+            running = False
+        elif stage in ("program", "step"):
+            whole, round_ = stage == "program", int(event.get("round", 0))
+            if not running or round_ < last or (whole and round_ == written):
+                found.append(Voted(source, None))
+                running, written = True, -1
+            last = round_
+            if whole:
+                written = round_
+                if event.get("error") is None and event.get("row_count") is not None:
+                    found[-1] = Voted(source, str(event["sql"]))
     return tuple(found)
 
 

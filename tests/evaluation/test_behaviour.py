@@ -1,0 +1,65 @@
+"""Every setting that can change a run's figures is in the run's configuration."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from typing import Any
+
+import pytest
+
+from dbrag.evaluation import config
+from dbrag.evaluation.config import IRRELEVANT, behaviour, ignored
+from dbrag.options import FileOptions, JoinOptions, SourceOptions, TableNote
+from dbrag.settings import _WORDS, Settings
+
+NAMES = [one.name for one in fields(Settings)]
+OTHER: dict[str, Any] = {
+    "model": "local:/models/another.gguf",
+    "source_options": {"shop": SourceOptions(schemas=("sales",))},
+    "file_options": {"*.csv": FileOptions(delimiter=";")},
+    "notes": {"shop.orders": TableNote(synonyms=("purchases",))},
+    "joins": JoinOptions(add=("shop.a.id = shop.b.a_id",)),
+}
+
+
+def other(name: str) -> Any:
+    """Another valid value of a setting; a setting of a new kind has to be added here."""
+    default = getattr(Settings(), name)
+    kind = next(str(one.type) for one in fields(Settings) if one.name == name)
+    if name in OTHER:
+        return OTHER[name]
+    if name in _WORDS:
+        return next(word for word in _WORDS[name] if word != default)
+    if kind == "bool":
+        return not default
+    if kind.startswith(("int", "float")):
+        return 7 if default is None else default + 1
+    if kind.startswith("str"):
+        return f"{default or ''}x"
+    assert kind == "tuple[str, ...]", f"{name}: {kind}"
+    return ("x",)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    ("task", "method"),
+    [
+        ("answers", "dbrag"),
+        ("answers", "gold-tables"),
+        ("answers", "naive"),
+        ("retrieval", "hybrid"),
+        ("retrieval", "rerank"),
+    ],
+)
+def test_a_changed_setting_changes_the_run(name: str, task: str, method: str) -> None:
+    changed = replace(Settings(), **{name: other(name)})
+    differs = behaviour(changed, task, method) != behaviour(Settings(), task, method)
+    assert differs == (name not in ignored(changed, task, method))
+
+
+def test_all_but_places_count_for_answers() -> None:
+    assert ignored(Settings(), "answers", "dbrag") == IRRELEVANT
+    assert set(NAMES) > IRRELEVANT
+    written = {*config._REASONING, *config._RERANKING, *config._READING}
+    assert written <= set(NAMES), "a list names a setting that does not exist"
+    assert not written & IRRELEVANT
