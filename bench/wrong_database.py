@@ -16,7 +16,6 @@ threshold, or where nothing tells the reader to doubt it. A killed run goes on w
 from __future__ import annotations
 
 import argparse
-import json
 import random
 import sys
 import tempfile
@@ -32,7 +31,8 @@ import dbrag
 from dbrag.errors import DbragError, ModelNotInstalled, UsageError, WeightsError
 from dbrag.evaluation import config as settled
 from dbrag.evaluation.calibration import SURE
-from dbrag.evaluation.datasets import Question, file_hash, read_text, sample
+from dbrag.evaluation.datasets import Question, file_hash, sample
+from dbrag.evaluation.pack import read_asked
 from dbrag.evaluation.records import RunFolder
 from dbrag.evaluation.significance import wilson
 from dbrag.settings import Settings, load_settings
@@ -43,23 +43,6 @@ if TYPE_CHECKING:
 WRONG = ("refused", "unsure", "invented", "failed")
 RIGHT = ("refused", "unsure", "sure", "failed")
 """What can become of a question, asked the wrong database and its own."""
-
-
-def read_questions(file: Path) -> list[Question]:
-    """The questions of a pack's file, without their gold: nothing of it is needed.
-
-    Raises:
-        UsageError: it cannot be read, or is no list of {db_id, question}.
-    """
-    try:
-        return [
-            Question(f"{file.stem}-{i}", one["db_id"], one["question"].strip(), ())
-            for i, one in enumerate(json.loads(read_text(file)))
-        ]
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise UsageError(
-            f"{str(file)!r} is not a JSON list of {{db_id, question}}", "check --questions"
-        ) from error
 
 
 def databases(data: Path) -> dict[str, Path]:
@@ -173,7 +156,7 @@ def run(
     Raises:
         UsageError: wrong arguments, or a folder of another run.
     """
-    questions = sample(read_questions(given.questions), given.limit, given.seed)
+    questions = sample(read_asked(given.questions), given.limit, given.seed)
     files = databases(given.data)
     settings = settled.for_run(settings, "answers", "dbrag", chat_model)
     config = {
