@@ -184,6 +184,7 @@ def run(
                     embedder=embedder,
                 ) as db,
             ):
+                db.index()  # before the first question, whose seconds it is none of
                 for one in left:
                     folder.append(asked(db, one, name))
                     print(f"{len(folder.done)} of {len(plan)}: {one.id}", file=sys.stderr)

@@ -76,7 +76,7 @@ def test_commands_in_the_text_exist(page: Path) -> None:
         if not line.startswith("dbrag "):
             continue
         words = shlex.split(line, comments=True)
-        command = known[words[1]]
+        command = known.get(" ".join(words[1:3])) or known[words[1]]
         flags = {option for parameter in command.params for option in parameter.opts}
         for word in words[2:]:
             assert not word.startswith("-") or word.split("=")[0] in flags, line
