@@ -19,7 +19,7 @@ from dbrag.types import AnswerWarning
 class Usage:
     """Tokens and seconds spent so far; ``cache_hits`` replies cost none.
 
-    ``before_s`` were spent on the question before this was made.
+    ``started``: when work on the question began, as ``time.perf_counter`` tells it.
     """
 
     prompt: int = 0
@@ -27,7 +27,6 @@ class Usage:
     completion: int = 0
     cache_hits: int = 0
     execute_s: float = 0.0
-    before_s: float = 0.0
     started: float = field(default_factory=time.perf_counter)
 
     def add(self, reply: Reply) -> None:
@@ -52,8 +51,8 @@ class Usage:
         }
 
     def seconds(self) -> float:
-        """Since the question was asked."""
-        return self.before_s + time.perf_counter() - self.started
+        """Since work on the question began."""
+        return time.perf_counter() - self.started
 
 
 @dataclass

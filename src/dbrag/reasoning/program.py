@@ -90,11 +90,14 @@ def parse_step(text: str, dialect: str, unnamed: str) -> tuple[Step, ...]:
         found = split(f"WITH {entry} SELECT 1", dialect)
         if len(found) == 2:
             return (Step(found[0].name, found[0].sql),)
-    named = _NAMED.search(text) or _HEADED.search(text)
+    fenced = [block for block in _FENCE.findall(text) if _ANYWHERE.search(block)]
+    named = None
+    for body in (*fenced[:1], text):
+        named = named or _NAMED.search(body) or _HEADED.search(body)
     if named is None:
         return (Step(unnamed, _statement(text, dialect)),)
     name = unnamed if named["name"].casefold() in _NO_NAMES else named["name"]
-    return (Step(name, _statement(text[named.end() :], dialect)),)
+    return (Step(name, _statement(named.string[named.end() :], dialect)),)
 
 
 def says_done(text: str) -> bool:

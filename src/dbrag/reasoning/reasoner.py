@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from dbrag.errors import (
     DbragError,
-    ExecutionError,
     ModelError,
     Refused,
     Unanswerable,
@@ -19,13 +18,16 @@ from dbrag.models.base import ChatModel, Prompt
 from dbrag.reasoning import evidence, prompts, vote
 from dbrag.reasoning.allowed import EVERYTHING, Allowed
 from dbrag.reasoning.answerable import check_evidence
-from dbrag.reasoning.attempt import Attempt, Usage, Workshop
+from dbrag.reasoning.attempt import Attempt, Workshop
+from dbrag.reasoning.budget import Usage
 from dbrag.reasoning.explanation import evidence_of
 from dbrag.reasoning.learned import Learned, run_solved
 from dbrag.reasoning.losses import losses_of
 from dbrag.reasoning.readings import readings_of
 from dbrag.reasoning.select import Selection, select
 from dbrag.reasoning.spellings import noise_of
+from dbrag.reasoning.steps import write_program
+from dbrag.reasoning.variants import plan_votes
 from dbrag.retrieval.coverage import SourceVocabulary
 from dbrag.retrieval.rerank import Reranked
 from dbrag.settings import Settings
@@ -34,28 +36,6 @@ from dbrag.types import Answer, AnswerWarning, Candidate, Reading, TableRef
 
 if TYPE_CHECKING:
     from dbrag.index.store import Index
-
-VOTE_TEMPERATURE = 0.7
-
-
-@dataclass(frozen=True, slots=True)
-class Variant:
-    """How one vote is sampled: which tables the model sees, and how freely it writes."""
-
-    tables: tuple[TableRef, ...]
-    temperature: float
-    seed: int
-
-
-def plan_votes(selection: Selection, votes: int) -> tuple[Variant, ...]:
-    """The first vote is greedy on the selected tables; then greedy ones on the other
-    table sets, since different tables err differently; then sampled ones."""
-    variants = [Variant(selection.tables, 0.0, 0)]
-    for tables in selection.alternatives[: max(0, (votes - 1) // 2)]:
-        variants.append(Variant(tables, 0.0, 0))
-    while len(variants) < votes:
-        variants.append(Variant(selection.tables, VOTE_TEMPERATURE, len(variants)))
-    return tuple(variants[:votes])
 
 
 @dataclass
@@ -202,8 +182,9 @@ class Reasoner:
         attempts = self._attempts(question, selection, candidates, shop, outcome.requested, solved)
         ran = [a for a in attempts if (a.program if dry_run else a.execution) is not None]
         outcome.valid = len(ran)
+        outcome.warnings += shop.warnings()
         if not ran:
-            raise attempts[0].error or ExecutionError("no program could be written")
+            raise shop.failure(attempts)
         tally = vote.tally([_ballot(a) for a in ran]) if not dry_run else None
         outcome.winner = ran[tally.winners[0]] if tally else ran[0]
         outcome.agreement = tally.agreement if tally and outcome.requested > 1 else None
@@ -322,8 +303,11 @@ class Reasoner:
         attempts: list[Attempt] = []
         variants = plan_votes(selection, votes)
         for number, variant in enumerate(variants, start=1):
+            if attempts and not shop.budget.allows():
+                break
             attempts.append(
-                shop.attempt(
+                write_program(
+                    shop,
                     prompt(variant.tables),
                     variant.tables,
                     temperature=variant.temperature,
