@@ -14,7 +14,18 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dbrag.errors import DbragError, LimitReached
-from dbrag.interfaces.cli import ask, demo, evaluate, index, joins, learn, models, output, search
+from dbrag.interfaces.cli import (
+    ask,
+    demo,
+    evaluate,
+    index,
+    joins,
+    learn,
+    models,
+    output,
+    search,
+    serve,
+)
 from dbrag.interfaces.cli.options import Run, common_options
 from dbrag.textsafe import SecretFilter, mask_secrets
 
@@ -95,6 +106,7 @@ for _command in (
     learn.learn,
     models.models,
     evaluate.evaluate,
+    serve.serve,
     demo.demo,
 ):
     cli.add_command(_command)
