@@ -170,6 +170,17 @@ def test_a_summary_is_told_without_braces() -> None:
     ]
 
 
+def test_how_sure_answers_were_is_told_without_the_bins() -> None:
+    from dbrag.interfaces.cli.evaluate import _summary_lines
+
+    sure = [{"threshold": 0.8, "n": 2, "right": 0.5, "interval": None}]
+    told = {"n": 3, "ECE": 0.25, "AUROC": None, "sure": sure, "bins": [{"low": 0.0}]}
+    assert _summary_lines({"calibration": {"agreement": told, "confidence": None}}) == [
+        "by agreement: n 3, ECE 0.2500, AUROC -, "
+        "sure [(threshold 0.8000, n 2, right 0.5000, interval -)]"
+    ]
+
+
 def test_a_password_of_the_encoder_is_not_told(cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DBRAG_ENCODER", "openai:x@https://me:secret-pw@host.example/v1")
     for arguments in (("--json",), ()):

@@ -95,6 +95,10 @@ def _summary_lines(summary: Mapping[str, Any]) -> list[str]:
     for name, value in summary.items():
         if name == "orders":
             lines += [line for order, told in value.items() for line in _order_lines(order, told)]
+        elif name == "calibration":
+            for kind, told in value.items():  # the bins are for --json and summary.json
+                figures = {key: one for key, one in (told or {}).items() if key != "bins"}
+                lines += [f"by {kind}: {_inner(figures)}"] if figures else []
         elif isinstance(value, dict):
             lines.append(f"{name}: {_inner(value)}")
         else:
