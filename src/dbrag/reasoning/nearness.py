@@ -8,6 +8,7 @@ column's (``team_name`` for ``team.name``) or left out, a word of a longer name
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 from dbrag.catalog.notes import spoken_names
@@ -18,6 +19,7 @@ from dbrag.types import Column, Table
 NEAR = 0.84
 """Nearness from which an unknown name is taken for a misspelt one."""
 _CALLED, _PREFIXED, _SHORTENED = 0.97, 0.95, 0.9
+_NAME = re.compile(r"[\w -]+")
 _NUMBERS = ("no", "nr", "nbr")
 _LEAST_LETTERS = 3
 """Of an abbreviated word."""
@@ -81,13 +83,15 @@ def shortened(name: str, real: str) -> bool:
     """Whether ``real`` is ``name`` with words shortened: ``dept_no`` for ``department_number``,
     ``lname`` and ``stu_lname`` for ``last_name``."""
     words, parts = split_identifier(name).split(), split_identifier(real).split()
+    if words == parts:
+        return False
     if len(words) > 1 and parts:
         initials = "".join(word[0] for word in words[:-1]) + words[-1]
         if len(words[-1]) >= _LEAST_LETTERS and initials in (parts[-1], "".join(parts)):
             return True
     if len(words) != len(parts) or not words:
         return False
-    return words != parts and all(map(_is_short_for, parts, words))
+    return all(map(_is_short_for, parts, words))
 
 
 def _is_short_for(part: str, word: str) -> bool:
@@ -103,8 +107,8 @@ def _is_short_for(part: str, word: str) -> bool:
 
 def table_of_words(name: str, tables: Sequence[Table]) -> Table | None:
     """The one table whose name has all words of the written one: ``ClubMembers`` is
-    ``Member_of_club``."""
-    wanted = _stems(name)
+    ``Member_of_club``. A path or a call is none's."""
+    wanted = _stems(name) if _NAME.fullmatch(name) else set()
     found = [table for table in tables if wanted and wanted <= _stems(table.ref.name)]
     return found[0] if len(found) == 1 else None
 
