@@ -141,6 +141,13 @@ def test_several_steps_at_once() -> None:
     assert [s.name for s in parse_step(reply, "sqlite", "s")] == ["a", "answer"]
 
 
+@pytest.mark.parametrize("name", ["a\\nb", "x" * 70, "<|im_end|>", "a;b", ""])
+def test_a_name_that_is_none_is_replaced(name: str) -> None:
+    reply = f'{{"steps": [{{"name": "{name}", "sql": "SELECT 1"}}]}}'
+    (step,) = parse_step(reply, "sqlite", "s4")
+    assert step.name in ("s4_1", "step1")
+
+
 @pytest.mark.parametrize(
     ("reply", "done"),
     [

@@ -55,7 +55,7 @@ class Asked:
         return [w.message for w in self.answer.warnings if w.code == code]
 
 
-def ask(path: Path, *replies: Reply, question: str = QUESTION, **settings: Any) -> Asked:
+def ask(path: Path | str, *replies: Reply, question: str = QUESTION, **settings: Any) -> Asked:
     remote = settings.pop("remote", False)
     dry_run = settings.pop("dry_run", False)
     model = ScriptedModel(replies, remote=remote)

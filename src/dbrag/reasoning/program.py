@@ -44,6 +44,7 @@ _HEADED = re.compile(rf"(?im)^[ \t]*(?:--|#+)[ \t]*{_STEP_NAME}[ \t]*:?[ \t]*\n\
 _ENTRY = re.compile(
     r"(?i)\s*(?:```[a-z]*\s*)?(?:with\s+)?(?P<entry>[\"`]?[a-z_]\w*[\"`]?\s+as\s*\()"
 )
+_FINE_NAME = re.compile(r"\w(?:[\w -]{0,61}\w)?")
 _NO_NAMES = frozenset({"sql", "sqlite", "query", "statement", "step", "duckdb", "postgresql"})
 """Words before a colon that name no step."""
 _DONE = re.compile(r"(?i)\W*done\b")
@@ -83,7 +84,10 @@ def parse_step(text: str, dialect: str, unnamed: str) -> tuple[Step, ...]:
     """
     steps = _json_steps(text)
     if steps:
-        return steps
+        return tuple(
+            step if _FINE_NAME.fullmatch(step.name) else Step(f"{unnamed}_{number}", step.sql)
+            for number, step in enumerate(steps, 1)
+        )
     alone = _ENTRY.match(text)
     if alone is not None:
         entry = _until_semicolon(text[alone.start("entry") :].split("```")[0].strip(), dialect)
