@@ -156,6 +156,8 @@ def run(
     Raises:
         UsageError: wrong arguments, or a folder of another run.
     """
+    if not 0 <= given.threshold <= 1:
+        raise UsageError(f"--threshold must lie between 0 and 1, not {given.threshold!r}")
     questions = sample(read_asked(given.questions), given.limit, given.seed)
     files = databases(given.data)
     settings = settled.for_run(settings, "answers", "dbrag", chat_model)
@@ -224,6 +226,9 @@ def main(arguments: Sequence[str] | None = None, **models: Any) -> int:
     except DbragError as error:
         print(f"{error.message}. {error.hint}".rstrip(), file=sys.stderr)
         return error.exit_code
+    except KeyboardInterrupt:
+        print("stopped; go on with --resume", file=sys.stderr)
+        return 130
     return 0
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -165,6 +166,23 @@ def test_records_and_summary_hold_both(bench: SmallBench, tmp_path: Path) -> Non
     assert (first["scores"]["EX"], first["scores"]["BestEX"]) == (0, 1)
     assert second["scores"]["BestEX"] == 1  # it was written, though not told
     assert third["scores"] == {}
+
+
+def test_seconds_are_those_of_the_answer(bench: SmallBench, tmp_path: Path) -> None:
+    def slowly(source: str, sql: str) -> Execution:
+        time.sleep(0.3)
+        return bench.run_sql(source, sql)
+
+    bench.answers = {"?": told(WRONG, [select(), program(RIGHT)])}
+    summary = evaluate_answers(
+        ANSWER_METHODS["dbrag"](Tools(bench, make_catalog(), lambda: Parrot(""))),
+        [Question("q-0", "shop", "?", (CUSTOMER,), None, GOLD)],
+        run=slowly,
+        out=tmp_path / "run",
+        config={},
+    )
+    assert summary["BestEX"] == 1
+    assert summary["seconds"]["median"] < 0.3
 
 
 def test_the_gold_tables_are_given_to_the_ceiling_alone(bench: SmallBench, tmp_path: Path) -> None:

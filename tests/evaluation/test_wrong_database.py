@@ -164,5 +164,19 @@ def test_mistakes(wrong: Any, data: Path, capsys: pytest.CaptureFixture[str]) ->
     (data.parent / "train.json").write_text('{"db_id": 1}')
     assert call(wrong, data, model=FunctionModel(pick)) == 2
     assert "is not a JSON list" in capsys.readouterr().err
+    assert call(wrong, data, "--threshold", "80", model=FunctionModel(pick)) == 2
+    assert "must lie between 0 and 1, not 80.0" in capsys.readouterr().err
     with pytest.raises(UsageError, match="holds 1 SQLite databases"):
         wrong.databases(data / "zoo")
+
+
+def test_a_stopped_run_says_how_to_go_on(
+    wrong: Any, data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def stop(prompt: Prompt) -> str:
+        raise KeyboardInterrupt
+
+    assert call(wrong, data, "--right", model=FunctionModel(stop)) == 130
+    assert "--resume" in capsys.readouterr().err
+    assert call(wrong, data, "--right", "--resume", model=FunctionModel(pick)) == 0
+    assert len(read_records(data.parent / "run")) == 4
