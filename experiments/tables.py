@@ -57,6 +57,8 @@ def main(arguments: list[str] | None = None) -> int:
             thresholds = given.threshold or [SURE]
             told = {run.stem: calibration(read_records(run), thresholds) for run in given.runs}
             print(calibration_table(told), reliability_table(told), sep="\n", end="")
+            for name in [name for name, kinds in told.items() if not any(kinds.values())]:
+                print(f"{name} tells neither agreement nor confidence", file=sys.stderr)
         elif given.command == "compare":
             _compare(given.a, given.b, given.questions)
         else:

@@ -206,6 +206,10 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert [line.replace("| kept,", "| run,") for line in kept] == [
         line for line in whole if line not in (lines[0],) and "told" not in line
     ]
+    with RunFolder(tmp_path / "silent", {}) as folder:
+        folder.append(record(0, 1.0))
+    assert main(["calibration", str(tmp_path / "silent")]) == 0
+    assert "silent tells neither" in capsys.readouterr().err
     with pytest.raises(SystemExit):
         main(["calibration", runs[0], "--threshold", "1.5"])
     assert "must lie between 0 and 1, not '1.5'" in capsys.readouterr().err
