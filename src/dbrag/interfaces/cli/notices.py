@@ -135,6 +135,8 @@ def next_text(event: Mapping[str, Any]) -> str:
             return "choosing tables …"
         case "select":
             return "writing a program …"
+        case "step":
+            return "writing the next step …"
         case "program":
             return "running it …"
         case "vote":

@@ -289,6 +289,9 @@ def trace_lines(trace: Sequence[Mapping[str, Any]]) -> list[str]:
     """The stages of an answer, for ``--explain``: one line each, lists indented below."""
     lines = []
     for entry in trace:
+        if entry.get("stage") == "step":
+            lines += _step_lines(entry)
+            continue
         facts = {key: value for key, value in entry.items() if key != "stage"}
         plain = {k: v for k, v in facts.items() if not isinstance(v, list | tuple | dict)}
         text = ", ".join(f"{key} {_fact(value)}" for key, value in plain.items())
@@ -298,6 +301,25 @@ def trace_lines(trace: Sequence[Mapping[str, Any]]) -> list[str]:
                 lines += [f"  {key}.{k}: {_fact(v)}" for k, v in value.items()]
             elif isinstance(value, list | tuple):
                 lines += [f"  {key}: {_item(item)}" for item in value]
+    return lines
+
+
+def _step_lines(step: Mapping[str, Any]) -> list[str]:
+    """One step of a program: its SQL, and what the model was shown of it."""
+    head = f"step {step['number']}: {cell_text(step['name']) or 'without a name'}"
+    if step["round"]:
+        head += f" (after {count(step['round'], 'repair')})"
+    lines = [head, f"  {cell_text(step['sql'] or step['reply'])}"]
+    lines += [f"  {cell_text(change)}" for change in step["changes"]]
+    if step["error"]:
+        return [*lines, f"  failed: {cell_text(step['error']['message'])}"]
+    if step["not_looked_at"]:
+        lines.append(f"  not looked at: {cell_text(step['not_looked_at'])}")
+    else:
+        lines.append(f"  {'more than ' if step['more'] else ''}{count(step['row_count'], 'row')}")
+    names = [f"{cell_text(c['name'])} {c['type']}".strip() for c in step["columns"]]
+    lines.append(f"  columns: {_short(', '.join(names), 400)}")
+    lines += [f"  {_short(cell_text(' | '.join(row)), 400)}" for row in step["rows"]]
     return lines
 
 
