@@ -43,6 +43,7 @@ def main(arguments: list[str] | None = None) -> int:
     paired = commands.add_parser("compare", help="two runs, paired by question")
     paired.add_argument("a", type=Path)
     paired.add_argument("b", type=Path)
+    paired.add_argument("--metric", action="append", help="only this one; may be repeated")
     paired.add_argument("--questions", action="store_true", help="also list wins and losses")
     publish = commands.add_parser("publish", help="ids and scores only, for the repository")
     publish.add_argument("run", type=Path)
@@ -60,7 +61,7 @@ def main(arguments: list[str] | None = None) -> int:
             for name in [name for name, kinds in told.items() if not any(kinds.values())]:
                 print(f"{name} tells neither agreement nor confidence", file=sys.stderr)
         elif given.command == "compare":
-            _compare(given.a, given.b, given.questions)
+            _compare(given.a, given.b, given.metric, given.questions)
         else:
             write_slim(given.run, given.target)
     except DbragError as error:
@@ -76,8 +77,8 @@ def _probability(text: str) -> float:
     return value
 
 
-def _compare(a: Path, b: Path, questions: bool) -> None:
-    comparisons = compare(a, b)
+def _compare(a: Path, b: Path, metrics: list[str] | None, questions: bool) -> None:
+    comparisons = compare(a, b, metrics)
     print(comparison_table(comparisons, a.stem, b.stem), end="")
     if questions:
         for comparison in comparisons:
