@@ -1,4 +1,4 @@
-"""The settings of reranking."""
+"""The settings of reranking, selection and prompts."""
 
 from __future__ import annotations
 
@@ -20,6 +20,9 @@ from dbrag.settings import Settings, load_settings
         ("rerank_votes = 0", "rerank_votes must be at least 1"),
         ("rerank_tokens = 0", "rerank_tokens must be at least 1"),
         ("m = 0", "m must be at least 1"),
+        ('selection = "on"', 'selection must be one of "auto", "off", not \'on\''),
+        ("prompt_tokens = 0", "prompt_tokens must be at least 1, not 0"),
+        ('prompt_tokens = "many"', "prompt_tokens in .* must be a whole number, not 'many'"),
         ("context_rows = -1", "context_rows must not be negative"),
     ],
 )

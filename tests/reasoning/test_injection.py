@@ -36,7 +36,10 @@ def prompt_with(text: str, dialect: str) -> str:
     )
     two = Table(TableRef("db", text, "\U0001f9ff last"), (Column("id", "INT"),))
     matches = {one.ref: (ValueMatch(text, text), ValueMatch("city", text))}
-    return program_prompt(text, [one, two], dialect=dialect, matches=matches).text()
+    prompt = program_prompt(
+        text, [one, two], dialect=dialect, matches=matches, budget_tokens=40_000
+    )
+    return prompt.text()
 
 
 def test_there_are_enough() -> None:

@@ -11,10 +11,11 @@ from dbrag.catalog.joins import JoinGraph
 from dbrag.catalog.parts import parts_of
 from dbrag.errors import Unanswerable, UsageError
 from dbrag.reasoning.answerable import SIMILARITY_FLOOR, check_evidence
-from dbrag.reasoning.variants import plan_votes
 from dbrag.reasoning.relevance import probabilities, signs_of
 from dbrag.reasoning.select import select
+from dbrag.reasoning.variants import plan_votes
 from dbrag.retrieval.coverage import SourceVocabulary
+from dbrag.settings import Settings
 from dbrag.types import Candidate, Column, ForeignKey, Table, TableRef, ValueMatch
 
 
@@ -63,6 +64,24 @@ def test_one_table_alone_where_the_question_speaks_of_one() -> None:
         "pop",
         {"singer"},
     )
+
+
+def test_switched_off_the_best_tables_of_the_source_are_taken_as_ranked() -> None:
+    question = "Which singer of each country sang in a concert titled Summer in which year?"
+    ranked = candidates((SINGER, 3.0), (SCHOOL, 2.95), (CONCERT, 2.9), (LINK, 0.1))
+    coverage = VOCABULARY.coverage(question)
+    off = Settings(selection="off", top=2)
+    selection = select(question, ranked, CATALOG, JOINS, coverage, settings=off)
+    assert (selection.source, selection.tables) == ("pop", (SINGER.ref, CONCERT.ref))
+    assert selection.alternatives == ()
+    alone = "What are the countries of all singers?"
+    for settings, n in ((off, 2), (replace(off, top=9), 3)):
+        chosen = select(
+            alone, ranked, CATALOG, JOINS, VOCABULARY.coverage(alone), settings=settings
+        )
+        assert len(chosen.tables) == n
+    named = select(alone, ranked, CATALOG, JOINS, coverage, only=(LINK.ref,), settings=off)
+    assert named.tables == (LINK.ref,)
 
 
 def test_a_source_that_knows_the_words_beats_a_nearer_table() -> None:

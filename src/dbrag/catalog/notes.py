@@ -19,8 +19,8 @@ from dbrag.types import AnswerWarning, Column, Table, TableRef
 MAX_DESCRIPTION = 200
 MAX_COLUMN_DESCRIPTION = 120
 """Characters of a description that count, of a table and of a column."""
-MAX_SPOKEN_WORDS = 4
-"""A description of so few words is a name."""
+MAX_SPOKEN_WORDS, MAX_SPOKEN_CHARS = 4, 100
+"""A description of so few words and characters is a name."""
 _MAX_SYNONYM = 60
 _TOLD = 10
 _COMPARED = 5_000
@@ -81,9 +81,10 @@ def spoken_names(named: Table | Column) -> tuple[str, ...]:
     if not named.synonyms and not named.comment:
         return (own,)  # almost always, and asked of all columns of all tables
     names = [own, *named.synonyms]
-    said = named.comment.split(";", 1)[0].strip()
-    if said and len(said.split()) <= MAX_SPOKEN_WORDS and not said.startswith(_UNREADABLE):
-        names.append(said)
+    said = named.comment[: MAX_SPOKEN_CHARS + 1].split(";", 1)[0]
+    short = len(said) <= MAX_SPOKEN_CHARS and 0 < len(said.split()) <= MAX_SPOKEN_WORDS
+    if short and not said.strip().startswith(_UNREADABLE):
+        names.append(said.strip())
     return tuple(dict.fromkeys(names))
 
 

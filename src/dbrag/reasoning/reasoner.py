@@ -14,8 +14,8 @@ from dbrag.errors import (
     Unanswerable,
     UsageError,
 )
-from dbrag.models.base import ChatModel, Prompt
-from dbrag.reasoning import evidence, prompts, vote
+from dbrag.models.base import ChatModel
+from dbrag.reasoning import evidence, vote
 from dbrag.reasoning.allowed import EVERYTHING, Allowed
 from dbrag.reasoning.answerable import check_evidence
 from dbrag.reasoning.attempt import Attempt, Workshop
@@ -23,16 +23,18 @@ from dbrag.reasoning.budget import Usage
 from dbrag.reasoning.explanation import evidence_of
 from dbrag.reasoning.learned import Learned, run_solved
 from dbrag.reasoning.losses import losses_of
+from dbrag.reasoning.prompting import Prompter
 from dbrag.reasoning.readings import readings_of
 from dbrag.reasoning.select import Selection, select
 from dbrag.reasoning.spellings import noise_of
 from dbrag.reasoning.steps import write_program
+from dbrag.reasoning.token_budget import prompt_budget
 from dbrag.reasoning.variants import plan_votes
 from dbrag.retrieval.coverage import SourceVocabulary
 from dbrag.retrieval.rerank import Reranked
 from dbrag.settings import Settings
 from dbrag.sources.base import Source
-from dbrag.types import Answer, AnswerWarning, Candidate, Reading, TableRef
+from dbrag.types import Answer, AnswerWarning, Candidate, Reading
 
 if TYPE_CHECKING:
     from dbrag.index.store import Index
@@ -170,6 +172,7 @@ class Reasoner:
             self.vocabulary.coverage(question),
             parts=self.vocabulary.parts,
             only=self._allowed.only,
+            settings=self.settings,
         )
         self._tell(_selection_event(selection))
         model = self._model()
@@ -179,7 +182,17 @@ class Reasoner:
         solved = self._similar(question, shop.source, outcome)
         if solved and model.remote:
             outcome.warnings.append(evidence.learned_sent_warning(model.name))
-        attempts = self._attempts(question, selection, candidates, shop, outcome.requested, solved)
+        prompt = Prompter(
+            question,
+            candidates,
+            self.index.catalog.by_ref,
+            self.joins,
+            dialect=shop.source.dialect,
+            solved=solved,
+            budget_tokens=prompt_budget(self.settings, model),
+            report=self._tell,
+        )
+        attempts = self._attempts(selection, shop, outcome.requested, prompt)
         ran = [a for a in attempts if (a.program if dry_run else a.execution) is not None]
         outcome.valid = len(ran)
         outcome.warnings += shop.warnings()
@@ -191,6 +204,7 @@ class Reasoner:
         split = bool(tally and tally.split)
         if tally is not None:
             outcome.readings = readings_of(tally, ran, self.index.catalog.by_ref)
+        outcome.warnings += prompt.warnings(outcome.winner.tables)
         outcome.warnings += evidence.warnings_of(
             self.index.catalog, self.index.joins, selection, outcome.winner, split
         )
@@ -279,27 +293,8 @@ class Reasoner:
         )
 
     def _attempts(
-        self,
-        question: str,
-        selection: Selection,
-        candidates: Sequence[Candidate],
-        shop: Workshop,
-        votes: int,
-        solved: Sequence[tuple[str, str]],
+        self, selection: Selection, shop: Workshop, votes: int, prompt: Prompter
     ) -> list[Attempt]:
-        matches = {c.table: c.matches for c in candidates}
-        by_ref = self.index.catalog.by_ref
-
-        def prompt(tables: tuple[TableRef, ...]) -> Prompt:
-            return prompts.program_prompt(
-                question,
-                [by_ref[ref] for ref in tables],
-                dialect=shop.source.dialect,
-                matches=matches,
-                joins=self.joins.path(tables),
-                solved=solved,
-            )
-
         attempts: list[Attempt] = []
         variants = plan_votes(selection, votes)
         for number, variant in enumerate(variants, start=1):

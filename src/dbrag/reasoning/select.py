@@ -3,7 +3,8 @@
 No model is asked. A program runs in one source, so first the source is chosen (of a
 server with many schemas the part, ``catalog.parts``), then in it the tables that the
 question needs by all signs, then the tables that connect them. Further table sets, each
-a plausible reading of its own, serve the later votes.
+a plausible reading of its own, serve the later votes. Switched off (``selection``), the
+best ranked tables of the source are taken.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from dbrag.catalog.joins import JoinGraph
 from dbrag.errors import UsageError
 from dbrag.reasoning.preference import before_copies
 from dbrag.reasoning.relevance import probabilities
+from dbrag.settings import Settings
 from dbrag.types import Candidate, TableRef
 
 
@@ -68,6 +70,7 @@ def select(
     *,
     parts: Mapping[TableRef, str] | None = None,
     only: Sequence[TableRef] = (),
+    settings: Settings | None = None,
     weights: SelectWeights = DEFAULT,
 ) -> Selection:
     """Choose a source and tables from ranked candidates (at least one).
@@ -77,6 +80,8 @@ def select(
             know, 0..1.
         parts: table → the source or part it belongs to; without it, its source.
         only: tables the user named: they are taken as they are.
+        settings: with ``selection`` off the ``top`` best tables of the source are taken as
+            they are ranked, none beside them to connect them, and no further sets.
 
     Raises:
         UsageError: the tables the user named lie in several sources.
@@ -94,6 +99,10 @@ def select(
     strengths = source_strengths(candidates, homes, coverage, weights, preferred)
     home = max(strengths, key=lambda name: strengths[name])
     own = [c for c, place in zip(candidates, homes, strict=True) if place == home]
+    rivals = _rivals(candidates, homes, strengths, home, weights)
+    source = own[0].table.source
+    if settings is not None and settings.selection == "off":
+        return Selection(source, tuple(c.table for c in own[: settings.top]), (), rivals)
     chances = before_copies(
         question,
         probabilities(question, own, catalog.by_ref),
@@ -110,8 +119,7 @@ def select(
     for tables in map(taken, _OTHER_THRESHOLDS):
         if all(set(tables) != set(seen) for seen in (chosen, *others)):
             others.append(tables)
-    rivals = _rivals(candidates, homes, strengths, home, weights)
-    return Selection(own[0].table.source, chosen, tuple(others), rivals)
+    return Selection(source, chosen, tuple(others), rivals)
 
 
 def _home(ref: TableRef, parts: Mapping[TableRef, str] | None) -> str:

@@ -1,0 +1,73 @@
+"""The program prompts of one question, for several sets of tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from dbrag.catalog.joins import JoinGraph
+from dbrag.models.base import Prompt
+from dbrag.reasoning.join_paths import joins_told
+from dbrag.reasoning.prompts import Fitted, fitted_prompt
+from dbrag.types import AnswerWarning, Candidate, Table, TableRef
+
+
+class Prompter:
+    """Called with tables, the most important first, it writes their prompt.
+
+    Args:
+        candidates: hold the values that the question mentions.
+        by_ref: the tables of the catalog.
+        joins: between tables that may be shown.
+        solved: similar questions with their SQL, verified by the user.
+        budget_tokens: what a prompt may take (``token_budget.prompt_budget``).
+        report: told what a shortened prompt leaves out.
+    """
+
+    def __init__(
+        self,
+        question: str,
+        candidates: Sequence[Candidate],
+        by_ref: Mapping[TableRef, Table],
+        joins: JoinGraph,
+        *,
+        dialect: str,
+        solved: Sequence[tuple[str, str]],
+        budget_tokens: int,
+        report: Callable[[Mapping[str, Any]], None],
+    ) -> None:
+        self._question = question
+        self._matches = {c.table: c.matches for c in candidates}
+        self._by_ref = by_ref
+        self._joins = joins
+        self._dialect = dialect
+        self._solved = solved
+        self._budget_tokens = budget_tokens
+        self._report = report
+        self._fitted: dict[tuple[TableRef, ...], Fitted] = {}
+
+    def __call__(self, tables: tuple[TableRef, ...]) -> Prompt:
+        """The prompt of these tables.
+
+        Raises:
+            PromptTooLong: the budget has no room for the question and one table.
+        """
+        if tables not in self._fitted:
+            fitted = fitted_prompt(
+                self._question,
+                [self._by_ref[ref] for ref in tables],
+                dialect=self._dialect,
+                matches=self._matches,
+                joins=joins_told(self._joins, tables, self._question),
+                solved=self._solved,
+                budget_tokens=self._budget_tokens,
+            )
+            self._fitted[tables] = fitted
+            if fitted.shortened:
+                self._report(fitted.event())
+        return self._fitted[tables].prompt
+
+    def warnings(self, tables: tuple[TableRef, ...]) -> tuple[AnswerWarning, ...]:
+        """What the reader of an answer has to know of the prompt of these tables."""
+        fitted = self._fitted.get(tables)
+        return fitted.warnings() if fitted else ()
