@@ -121,8 +121,9 @@ class Access:
             )
         if wait := self._rate.wait_s(address):
             return _too_many("too many requests", wait)
-        if self._digest is None or path in PUBLIC:
-            return None
+        preflight = method == "OPTIONS" and self.cors(headers)
+        if self._digest is None or path in PUBLIC or preflight:
+            return None  # browsers ask first, without a token, whether they may send it
         if self._wrong.empty(address):
             return _too_many("too many wrong tokens", 60 / WRONG_TOKENS)
         return self._without_token(headers.get("authorization", []), address)

@@ -121,7 +121,7 @@ class _Exchange:
             if refusal is not None:
                 code = refusal.code
                 await self._refuse(refusal)
-            elif scope["method"] == "OPTIONS" and "access-control-request-method" in self._headers:
+            elif scope["method"] == "OPTIONS" and self._front.access.cors(self._headers):
                 await self._preflight()
             else:
                 await self._front.app(scope, self._again, self._out)
