@@ -6,6 +6,8 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from dbrag.cancel import check
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -52,7 +54,12 @@ class Reporter:
         source: str | None = None,
         tables: tuple[int, int] | None = None,
     ) -> None:
-        """Report a step; the first and last step of a stage are always passed on."""
+        """Report a step; the first and last step of a stage are always passed on.
+
+        Raises:
+            Cancelled: nobody wants the index any more; the one before it stays.
+        """
+        check()
         if self._listener is None:
             return
         now = time.monotonic()
