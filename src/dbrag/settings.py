@@ -117,7 +117,7 @@ class Settings:
     rounds: int = 3
     program: str = "query"
     looks: str = "auto"
-    max_steps: int = 6
+    max_steps: int = 8
     program_tokens: int = 800
     answer_s: float | None = None
     answer_tokens: int | None = None

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from dbrag.errors import ExecutionError, Refused
 from dbrag.execution.guard import admit
 from dbrag.reasoning.chain import compose
-from dbrag.reasoning.program import parse_reply, split
-from dbrag.types import Step
+from dbrag.reasoning.program import has_ended, parse_reply, parse_step, split
+from dbrag.types import Column, Step, Table, TableRef
 
 PLAIN = "SELECT name FROM singer WHERE note = 'a;b -- c'"
 
@@ -163,3 +163,55 @@ def test_a_query_is_not_cut_out_of_something_that_writes(reply: str) -> None:
 def test_words_around_a_query_do_no_harm(reply: str) -> None:
     (step,) = parse_reply(reply, "sqlite")
     assert step.sql == "SELECT a FROM t"
+
+
+@pytest.mark.parametrize(
+    ("reply", "ended"),
+    [
+        ("```sql\nSELECT a FROM t\n```\nThis selects a from", True),
+        ("SELECT a FROM t; This sel", True),
+        ('{"sql": "SELECT a FROM t"} and so', True),
+        ("SELECT a FROM t WHERE b = 'x;", False),
+        ("SELECT a FROM t WHERE b IN (1, 2,", False),
+        ("```sql\nSELECT a FROM t WHERE", False),
+        ("Let me think", False),
+        ("", False),
+    ],
+)
+def test_a_cut_reply_may_hold_a_whole_statement(reply: str, ended: bool) -> None:
+    assert has_ended(reply, "sqlite") is ended
+
+
+@given(st.text(max_size=300))
+def test_any_text_gives_a_step_or_one_clear_error(text: str) -> None:
+    try:
+        steps = parse_step(text, "sqlite", "step1")
+    except ExecutionError:
+        return
+    assert all(step.name and step.sql for step in steps)
+
+
+@pytest.mark.parametrize("mark", ["*", "`", "-", "#", "step ", "step 1: ", "a: ", "(", "with "])
+def test_odd_replies_are_read_in_a_moment(mark: str) -> None:
+    began = time.perf_counter()
+    for text in (mark * 3_000, mark * 3_000 + "SELECT 1", f"a: {mark * 3_000}"):
+        try:
+            parse_step(text, "sqlite", "s")
+            has_ended(text, "sqlite")
+        except ExecutionError:
+            continue
+    assert time.perf_counter() - began < 10
+
+
+def test_a_with_that_is_called_like_a_table_reads_the_table() -> None:
+    """SQLite calls it a circular reference; what is meant is clear."""
+    reply = "WITH t AS (SELECT a FROM t WHERE a > 1 ORDER BY a) SELECT COUNT(*), SUM(t.a) FROM t"
+    table = Table(TableRef("db", None, "t"), (Column("a", "INTEGER"),))
+    sql = compose(parse_reply(reply, "sqlite"), "sqlite", [table])
+    connection = sqlite3.connect(":memory:")
+    connection.execute("CREATE TABLE t (a INTEGER)")
+    connection.executemany("INSERT INTO t VALUES (?)", [(1,), (2,), (3,)])
+    with pytest.raises(sqlite3.OperationalError, match="circular"):
+        connection.execute(reply)
+    assert connection.execute(sql).fetchall() == [(2, 5)]
+    assert [step.name for step in split(sql, "sqlite")] == ["step_t", "answer"]

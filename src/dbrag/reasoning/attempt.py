@@ -23,7 +23,7 @@ from dbrag.reasoning import names, prompts, repair
 from dbrag.reasoning.budget import Budget, Usage
 from dbrag.reasoning.chain import compose
 from dbrag.reasoning.missing_join import add_missing_joins
-from dbrag.reasoning.program import parse_reply, split
+from dbrag.reasoning.program import has_ended, parse_reply, split
 from dbrag.reasoning.vote import is_hollow
 from dbrag.reasoning.widen import tables_meant
 from dbrag.settings import Settings
@@ -155,12 +155,12 @@ class Workshop:
         return reply
 
     def check_whole(self, reply: Reply) -> None:
-        """Refuse a reply that was cut.
+        """Refuse a reply that was cut within its statement.
 
         Raises:
             ExecutionError: it was.
         """
-        if reply.finish == "length":
+        if reply.finish == "length" and not has_ended(reply.text, self.source.dialect):
             raise ExecutionError(
                 f"the statement is longer than {self.settings.program_tokens:,} tokens",
                 "raise program_tokens (DBRAG_PROGRAM_TOKENS)",

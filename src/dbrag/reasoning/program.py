@@ -104,6 +104,23 @@ def parse_step(text: str, dialect: str, unnamed: str) -> tuple[Step, ...]:
     return (Step(name, _statement(named.string[named.end() :], dialect)),)
 
 
+def has_ended(text: str, dialect: str) -> bool:
+    """Whether the statement in a reply is whole, though the reply was cut after it."""
+    if _json_steps(text):
+        return True
+    found = _ANYWHERE.search(text)
+    if found is None:
+        return False
+    fence = text.rfind("```", 0, found.start())
+    if fence >= 0:
+        return "```" in text[found.start() :]
+    try:
+        tokens = sqlglot.tokenize(text[found.start() :], dialect=dialect)
+    except (SqlglotError, RecursionError):
+        return False
+    return any(token.token_type == sqlglot.TokenType.SEMICOLON for token in tokens)
+
+
 def says_done(text: str) -> bool:
     """Whether a reply says that the last step is the answer, and no more."""
     return _DONE.match(text) is not None and re.search(r"(?i)\bselect\b", text) is None
