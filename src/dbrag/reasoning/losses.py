@@ -120,6 +120,27 @@ def counting(
     return query
 
 
+def aggregated(block: Block) -> Iterator[tuple[str, exp.Expr, list[Place]]]:
+    """What SUM, AVG and COUNT go over: a column, or arithmetic with those of one table."""
+    for node in block.walk():
+        if not isinstance(node, exp.Sum | exp.Avg | exp.Count):
+            continue
+        if isinstance(node.find_ancestor(exp.Window, exp.Select), exp.Window):
+            continue
+        argument = node.this
+        if not isinstance(argument, exp.Expr) or any(
+            not isinstance(part, _ARITHMETIC) for part in block.walk(argument)
+        ):
+            continue
+        places = [block.place(column) for column in argument.find_all(exp.Column)]
+        known = [place for place in places if place is not None]
+        if not known or len(known) < len(places):
+            continue
+        own = any(known[0].entry is entry for entry in block.entries)
+        if own and all(place.entry is known[0].entry for place in known):
+            yield type(node).__name__.upper(), argument, known
+
+
 class _Looker:
     """Looks at one block."""
 
@@ -132,7 +153,7 @@ class _Looker:
         self._edges = list(edges_of(block, self._where))
 
     def found(self) -> Iterator[_Found]:
-        for name, argument, places in self._aggregated():
+        for name, argument, places in aggregated(self._block):
             yield from self._nulls_in_aggregate(name, argument, places)
             yield from self._multiplied(name, argument, places[0])
         for part in self._where:
@@ -141,26 +162,6 @@ class _Looker:
             if not edge.outer:
                 yield from self._dropped(edge.left, edge.left_columns, edge.right)
                 yield from self._dropped(edge.right, edge.right_columns, edge.left)
-
-    def _aggregated(self) -> Iterator[tuple[str, exp.Expr, list[Place]]]:
-        """What SUM, AVG and COUNT go over: a column, or arithmetic with those of one table."""
-        for node in self._block.walk():
-            if not isinstance(node, exp.Sum | exp.Avg | exp.Count):
-                continue
-            if isinstance(node.find_ancestor(exp.Window, exp.Select), exp.Window):
-                continue
-            argument = node.this
-            if not isinstance(argument, exp.Expr) or any(
-                not isinstance(part, _ARITHMETIC) for part in self._block.walk(argument)
-            ):
-                continue
-            places = [self._block.place(column) for column in argument.find_all(exp.Column)]
-            known = [place for place in places if place is not None]
-            if not known or len(known) < len(places):
-                continue
-            own = any(known[0].entry is entry for entry in self._block.entries)
-            if own and all(place.entry is known[0].entry for place in known):
-                yield type(node).__name__.upper(), argument, known
 
     # ---- NULLs ------------------------------------------------------------------
 
