@@ -137,7 +137,7 @@ class History:
                     f"the history {str(path)!r} is larger than {MAX_FILE_BYTES:,} bytes",
                     "name another file: --history FILE",
                 )
-            lines = path.read_bytes().split(b"\n") if path.exists() else []
+            data = path.read_bytes() if path.exists() else b""
             path.parent.mkdir(parents=True, exist_ok=True)
             os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600))
         except OSError as error:
@@ -145,6 +145,7 @@ class History:
                 f"cannot use {str(path)!r} for the history: {error.strerror or error}",
                 "name another file: --history FILE, or leave it out",
             ) from error
+        lines = data.split(b"\n")
         read = [one for one in map(_parsed, lines) if one is not None]
         filled = [line for line in lines if line.strip()]
         if filled and not read:
@@ -156,6 +157,8 @@ class History:
         for one in read:
             self._replay(one)
         self._lines = len(filled)
+        if lines[-1]:  # cut in the middle of a line: the next one may not be glued to it
+            self._rewrite()
 
     def _replay(self, line: Mapping[str, Any]) -> None:
         entry = line.get("entry")
