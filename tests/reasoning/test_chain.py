@@ -254,6 +254,10 @@ def test_an_order_is_handed_on_through_steps() -> None:
         ("SELECT id, total FROM orders ORDER BY total DESC LIMIT 2", "SELECT SUM(total) FROM s"),
         ("SELECT id FROM orders ORDER BY total DESC", "SELECT id FROM s LIMIT 2"),
         (
+            "SELECT id, total FROM orders ORDER BY total DESC",
+            "SELECT id FROM s WHERE id IN (SELECT id FROM s LIMIT 2)",
+        ),
+        (
             "SELECT name FROM customers ORDER BY name DESC",
             "SELECT group_concat(name) FROM s",
         ),
@@ -333,6 +337,11 @@ def programs(draw: st.DrawFn) -> list[tuple[str, str]]:
                 ]
             )
         )
+        latest = {name.casefold(): (name, text) for name, text in steps}
+        ordered = [name for name, text in latest.values() if text.endswith((" k", " 2"))]
+        if ordered and draw(st.booleans()):
+            # Sorted rows are taken as they come.
+            sql = f'SELECT k, v FROM "{draw(st.sampled_from(ordered))}" AS x{where} LIMIT 2'
         steps.append((draw(st.sampled_from(NAMES)) if number < 4 else LAST_STEP, sql))
     return [*steps[:-1], (LAST_STEP, steps[-1][1])]
 

@@ -54,14 +54,15 @@ def _keeps(query: exp.Query) -> bool:
 
 def _serve(query: exp.Query, order: exp.Order, reader: exp.Query, name: str) -> bool:
     """Hand the order on to a reader if it wants it; False if it wants it and cannot have it."""
-    if isinstance(reader, exp.Select) and _passes(reader, name):
-        if reader.args.get("order") is not None:
-            return True
+    inside = any(_depends(node) for node in reader.walk() if node is not reader)
+    if not isinstance(reader, exp.Select) or not _passes(reader, name):
+        return not (inside or _depends(reader))
+    if reader.args.get("order") is None:
         keys = _keys(query, order, reader.args["from_"].this)
-        if keys is not None:
-            reader.set("order", exp.Order(expressions=keys))
-        return keys is not None
-    return not _takes_as_they_come(reader)
+        if keys is None:
+            return False
+        reader.set("order", exp.Order(expressions=keys))
+    return not inside
 
 
 def _passes(reader: exp.Select, name: str) -> bool:
@@ -75,11 +76,8 @@ def _passes(reader: exp.Select, name: str) -> bool:
     return not any(isinstance(n, exp.AggFunc | exp.Window) for n in Block(reader, "").walk())
 
 
-def _takes_as_they_come(reader: exp.Query) -> bool:
-    return any(_depends(node) for node in reader.walk())
-
-
 def _depends(node: exp.Expr) -> bool:
+    """Whether it takes rows as they come: LIMIT, a window, an aggregate without an order."""
     if isinstance(node, exp.Query):
         cut = node.args.get("limit") is not None or node.args.get("offset") is not None
         return cut and node.args.get("order") is None
