@@ -88,6 +88,13 @@ def test_a_few_values_are_told_whole(told: Told) -> None:
     )
 
 
+def test_of_two_columns_that_were_mixed_up_each_is_told(told: Told) -> None:
+    assert told("SELECT * FROM person WHERE name = 'F' AND sex = 'Ann'") == (
+        "person.name = 'F': no such value; 'F' occurs in person.sex; "
+        "person.sex = 'Ann': no such value; 'Ann' occurs in city.mayor; 'Ann' occurs in person.name"
+    )
+
+
 @pytest.mark.parametrize(
     "sql",
     [
@@ -194,6 +201,7 @@ def test_near_in_this_order() -> None:
     assert nearest(["Zürich"], ["Zurich", "Munich"]) == ["Zurich"]
     assert nearest(["qqq"], stored) == []
     assert nearest([""], stored) == []
+    assert nearest(["York"], stored, until=0.0) == []
 
 
 @given(st.lists(st.text(max_size=20), max_size=30), st.text(min_size=1, max_size=20))

@@ -7,6 +7,7 @@ the columns that do have it are named to the writer of the program.
 
 from __future__ import annotations
 
+import math
 import re
 import time
 from collections.abc import Iterator, Sequence
@@ -109,8 +110,11 @@ def missing_values(
         if len(told) >= MOST_TOLD or not asker.has_time():
             break
         if asker.has(one) is False:
+            instead, few = asker.instead(one)
             places = _places(one, tables, values)
-            told.append(_told(one, asker.instead(one), places, program.dialect))
+            if few and places:
+                instead = ""  # the other column is meant
+            told.append(_told(one, instead, places, program.dialect))
     return "; ".join(dict.fromkeys(told)) or None
 
 
@@ -130,17 +134,18 @@ class _Asker:
         found = self._rows(_from(compared, exp.select("1")).where(compared.condition).limit(1))
         return None if found is None else bool(found)
 
-    def instead(self, compared: _Compared) -> str:
-        """What the column holds that is most like the texts looked for; all where it is little."""
+    def instead(self, compared: _Compared) -> tuple[str, bool]:
+        """What the column holds that is most like the texts looked for; without anything near
+        all that it holds (then True), if that is little."""
         cell = exp.column(compared.column.name, quoted=True)
         query = _from(compared, exp.select(cell).distinct()).where(cell.is_(exp.null()).not_())
         found = self._rows(query.limit(MOST_VALUES)) or ()
         stored = [row[0] for row in found if isinstance(row[0], str) and row[0].strip()]
-        if near := nearest(compared.texts, stored):
-            return f"nearest: {_listed(near, self._source.dialect)}"
+        if near := nearest(compared.texts, stored, self._until):
+            return f"nearest: {_listed(near, self._source.dialect)}", False
         if 0 < len(stored) <= FEW and len(stored) == len(found):
-            return f"it holds {_listed(sorted(stored), self._source.dialect)}"
-        return ""
+            return f"it holds {_listed(sorted(stored), self._source.dialect)}", True
+        return "", False
 
     def _rows(self, query: exp.Select) -> tuple[tuple[Any, ...], ...] | None:
         left = self._until - time.monotonic()
@@ -157,15 +162,20 @@ class _Asker:
         return done.rows
 
 
-def nearest(texts: Sequence[str], stored: Sequence[str]) -> list[str]:
+def nearest(texts: Sequence[str], stored: Sequence[str], until: float = math.inf) -> list[str]:
     """The stored values most like one of the texts, the nearest first, at most ``MOST_NEAR``.
 
     Near are other spellings, misspellings, values that begin with or contain the text or the
     other way round, and those that share most of their letters in order.
+
+    Args:
+        until: when to stop (``time.monotonic``); values not looked at by then are not near.
     """
     scored: list[tuple[float, str]] = []
     wanted = [same_value(text[:_MAX_CHARS]) for text in texts]
     for value in dict.fromkeys(stored):
+        if time.monotonic() > until:
+            break
         folded = same_value(value[:_MAX_CHARS])
         score = max((_likeness(one, folded) for one in wanted if one), default=0.0)
         if score >= _NEAR:
