@@ -39,6 +39,8 @@ TOTAL_S = 2.0
 """Seconds that looking up may take, of one program."""
 MOST_TOLD = 3
 """Comparisons that are told of."""
+MAX_CHARS = 450
+"""Of all that is told, where it is more than one comparison: a repair prompt has room for it."""
 MOST_NEAR = 4
 """Values of the column that are named."""
 FEW = 12
@@ -115,7 +117,10 @@ def missing_values(
             if few and places:
                 instead = ""  # the other column is meant
             told.append(_told(one, instead, places, program.dialect))
-    return "; ".join(dict.fromkeys(told)) or None
+    told = list(dict.fromkeys(told))
+    while len(told) > 1 and len("; ".join(told)) > MAX_CHARS:
+        told.pop()  # the first ones are enough to go on with
+    return "; ".join(told) or None
 
 
 class _Asker:
@@ -143,8 +148,9 @@ class _Asker:
         stored = [row[0] for row in found if isinstance(row[0], str) and row[0].strip()]
         if near := nearest(compared.texts, stored, self._until):
             return f"nearest: {_listed(near, self._source.dialect)}", False
-        if 0 < len(stored) <= FEW and len(stored) == len(found):
-            return f"it holds {_listed(sorted(stored), self._source.dialect)}", True
+        few = _listed(sorted(stored)[: FEW + 1], self._source.dialect)
+        if 0 < len(stored) <= FEW and len(stored) == len(found) and len(few) <= MAX_CHARS // 2:
+            return f"it holds {few}", True
         return "", False
 
     def _rows(self, query: exp.Select) -> tuple[tuple[Any, ...], ...] | None:
