@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import sqlglot
 from sqlglot import exp
@@ -17,13 +18,15 @@ from dbrag.catalog.catalog import Catalog
 from dbrag.errors import DbragError
 from dbrag.execution import guard
 from dbrag.execution.run import run
-from dbrag.reasoning.attempt import Attempt
 from dbrag.reasoning.blocks import Block, Entry, Place, Statement, take_apart
 from dbrag.reasoning.edges import edges_of, is_unique, row_key
 from dbrag.reasoning.words import Words, conjuncts, quoted
 from dbrag.settings import Settings
 from dbrag.sources.base import Source
 from dbrag.types import AnswerWarning, ColumnProfile, Program, Table
+
+if TYPE_CHECKING:
+    from dbrag.reasoning.attempt import Attempt  # which has doubts, and those come from here
 
 MOST = 3
 """Warnings of this kind for one answer."""
