@@ -8,7 +8,7 @@ set -uo pipefail
 source "$(dirname "$0")/common.sh"
 
 ensure_venv
-install_extras local,remote,servers,serve,dev
+install_extras local,remote,servers,serve,mcp,dev
 
 failed=()
 check() {

@@ -6,7 +6,7 @@ output   standard output and standard error, and nothing else writes to them
 tables   rows as aligned text
 render   answers, candidates, status and reports for people
 notices  progress, notes, and what has to be said before data leaves the machine
-index, search, joins, ask, models, evaluate, serve, demo   the commands
+index, search, joins, ask, models, evaluate, serve, mcp, demo   the commands
 """
 
 from __future__ import annotations

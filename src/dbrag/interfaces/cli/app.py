@@ -21,6 +21,7 @@ from dbrag.interfaces.cli import (
     index,
     joins,
     learn,
+    mcp,
     models,
     output,
     search,
@@ -107,6 +108,7 @@ for _command in (
     models.models,
     evaluate.evaluate,
     serve.serve,
+    mcp.mcp,
     demo.demo,
 ):
     cli.add_command(_command)
