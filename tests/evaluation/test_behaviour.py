@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import asdict, fields, replace
 from typing import Any
 
 import pytest
@@ -63,3 +63,12 @@ def test_all_but_places_count_for_answers() -> None:
     written = {*config._REASONING, *config._RERANKING, *config._READING}
     assert written <= set(NAMES), "a list names a setting that does not exist"
     assert not written & IRRELEVANT
+
+
+def test_the_weights_that_decide_between_programs_are_told() -> None:
+    told = behaviour(Settings(), "answers", "dbrag")["weights"]
+    assert told.keys() == {"coarse", "rerank", "select", *config._fitted()}
+    for name, module in config._fitted().items():
+        assert told[name] == asdict(module.WEIGHTS)
+    for task, method in (("answers", "naive"), ("retrieval", "dbrag")):
+        assert not set(config._fitted()) & behaviour(Settings(), task, method)["weights"].keys()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import re
 import time
 from dataclasses import asdict, replace
@@ -133,7 +134,7 @@ def behaviour(settings: Settings, task: str, method: str) -> dict[str, Any]:
     reading = [values.pop(name) for name in _READING]
     if any(map(_says_something, reading)):
         values["reading"] = hashlib.sha256(repr(reading).encode()).hexdigest()[:16]
-    return {"settings": values, "weights": _weights()}
+    return {"settings": values, "weights": _weights(task, method)}
 
 
 def told(spec: str) -> str:
@@ -152,15 +153,27 @@ def _says_something(value: Any) -> bool:
     return any(map(_says_something, value.values())) if isinstance(value, dict) else bool(value)
 
 
-def _weights() -> dict[str, Any]:
+def _weights(task: str, method: str) -> dict[str, Any]:
     from dbrag.reasoning import select
     from dbrag.retrieval import coarse, rerank
 
-    return {
+    found = {
         "coarse": asdict(coarse.DEFAULT),
         "rerank": asdict(rerank.DEFAULT),
         "select": asdict(select.DEFAULT),
     }
+    if task == "answers" and method != "naive":
+        found |= {name: asdict(module.WEIGHTS) for name, module in _fitted().items()}
+    return found
+
+
+def _fitted() -> dict[str, Any]:
+    """The modules whose weights decide between the programs voted on."""
+    names = [name for name in _FITTED if importlib.util.find_spec(f"dbrag.reasoning.{name}")]
+    return {name: importlib.import_module(f"dbrag.reasoning.{name}") for name in names}
+
+
+_FITTED = ("verify", "confidence")
 
 
 def identity(db: Database, task: str, method: str) -> dict[str, Any]:
