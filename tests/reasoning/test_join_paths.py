@@ -103,6 +103,21 @@ def test_declared_keys_to_a_table_between_are_told_too() -> None:
     assert join_hints((over, FLIGHTS), one, "sqlite") == ["trips.flight = crew.id"]
 
 
+def test_both_ways_to_a_table_between_are_told() -> None:
+    friends = table(
+        "friends",
+        "one",
+        "other",
+        keys=tuple(ForeignKey((name,), PEOPLE.ref, ("id",)) for name in ("one", "other")),
+    )
+    likes = table("likes", "who", keys=(ForeignKey(("who",), PEOPLE.ref, ("id",)),))
+    assert told(tables=(friends, likes)) == [
+        "friends.one = people.id or, with another meaning, friends.other = people.id",
+        "likes.who = people.id",
+    ]
+    assert told(tables=(friends, likes, PEOPLE)) == []
+
+
 def test_a_schema_of_a_table_between_is_written() -> None:
     between = Table(TableRef("db", "hr", "crew"), (Column("flight"), Column("person")))
     edges = (edge(between, "flight", FLIGHTS, "no"), edge(between, "person", PEOPLE, "id"))

@@ -19,15 +19,15 @@ from dbrag.types import Table, TableRef
 MOST = 12
 """Joins told in one prompt."""
 MOST_WAYS = 3
-"""Joins told of one pair of tables that are not declared."""
+"""Ways told to join one pair of the tree; between shown tables all declared ones are."""
 
 
 def joins_told(
     graph: JoinGraph, refs: Iterable[TableRef], question: str = ""
 ) -> tuple[JoinEdge, ...]:
-    """The joins between ``refs``: those of the tree that connects them, all declared ones,
-    beside an inferred one of the tree the others of its pair that are likely, too, and of
-    inferred ones of a table with itself those that the question speaks of."""
+    """The joins between ``refs``: all declared ones; those of the tree that connects the
+    tables, with the other sure ones of each pair; and of inferred ones of a table with
+    itself those that the question speaks of."""
     wanted = sorted(set(refs), key=str)
     path = graph.path(wanted)
     found = dict.fromkeys(path)
@@ -35,19 +35,14 @@ def joins_told(
         for b in wanted[place:]:
             between = graph.between(a, b)
             found |= dict.fromkeys(edge for edge in between if edge.declared)
-    for pair in {(edge.left, edge.right) for edge in path}:
-        found |= dict.fromkeys(_inferred(graph, *pair))
+    for edge in path:
+        found |= dict.fromkeys(graph.sure(edge.left, edge.right)[:MOST_WAYS])
     asked = set(stems(question))
     for ref in wanted:
-        ways = (edge for edge in _inferred(graph, ref, ref) if _speaks_of(edge, asked))
-        found |= dict.fromkeys(ways)
+        loops = graph.sure(ref, ref)
+        if not any(edge.declared for edge in loops):
+            found |= dict.fromkeys(e for e in loops[:MOST_WAYS] if _speaks_of(e, asked))
     return tuple(sorted(found, key=_order))
-
-
-def _inferred(graph: JoinGraph, a: TableRef, b: TableRef) -> tuple[JoinEdge, ...]:
-    """The likely ways to join two tables, where none is declared."""
-    ways = graph.sure(a, b)
-    return () if any(edge.declared for edge in ways) else ways[:MOST_WAYS]
 
 
 def _speaks_of(edge: JoinEdge, asked: Set[str]) -> bool:
