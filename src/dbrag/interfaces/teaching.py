@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from dbrag.types import Execution
 
 
+class NotLearned(UsageError):
+    """The question is not among the learned ones."""
+
+
 @dataclass(frozen=True, slots=True)
 class Taught:
     """A pair that was kept, what its statement gave, and the pair it replaced."""
@@ -107,7 +111,8 @@ def forget(learned: Learned, path: Path, question: str) -> int:
     """Take the pairs of a question out of the file; how many there were.
 
     Raises:
-        UsageError: there is none, or the file cannot be written.
+        NotLearned: there is none.
+        UsageError: the file cannot be written.
     """
     from dbrag.reasoning.learned_file import fold, remove_pairs
 
@@ -115,7 +120,7 @@ def forget(learned: Learned, path: Path, question: str) -> int:
     if not gone:
         questions = [pair.question for pair in learned.pairs]
         near = difflib.get_close_matches(question, questions, n=1)
-        raise UsageError(
+        raise NotLearned(
             f"the question {question[:200]!r} is not among the learned ones",
             f'dbrag learn --forget "{near[0]}"' if near else "dbrag learn --list",
         )

@@ -233,7 +233,8 @@ def test_feedback_becomes_a_learned_pair(served: Served, tmp_path: Path) -> None
     assert (pair["sql"], pair["problem"]) == (better, None)
     gone = served.delete("/learned", params={"question": CITIES.question.upper()})
     assert ok(gone, shapes.Forgotten) == {"forgotten": 1}
-    error(served.delete("/learned", params={"question": CITIES.question}), 400, "usage")
+    again = served.delete("/learned", params={"question": CITIES.question})
+    error(again, 404, "pair_not_found")
     found = ok(served.get("/history"), shapes.Entries)["entries"]
     assert [entry["verdict"] for entry in found] == [None, "wrong", "right"]
 
@@ -337,6 +338,9 @@ def test_unknown_addresses_and_methods(served: Served) -> None:
     response = served.get("/ask")
     error(response, 405, "method")
     assert response.headers["allow"] == "POST"
+    response = served.http.put("/api/v1/history/12345678")
+    error(response, 405, "method")
+    assert response.headers["allow"] == "DELETE, GET"
     error(served.get("/jobs/not-known-id"), 404, "job_not_found")
     error(served.get("/jobs/short"), 422, "invalid")
 

@@ -117,14 +117,14 @@ def test_cancelling_ends_the_stream_and_frees_the_place(
             found = events_of(response.iter_lines())
             assert next(found)[0] == "job"
             assert stuck.asked.wait(10)
-            state = served.delete("/jobs/to-be-cancelled").json()
+            state = served.http.post("/api/v1/jobs/to-be-cancelled/cancel").json()
             assert state["state"] == "running"
             name, value = list(found)[-1]
         assert (name, value["error"]["code"]) == ("error", "cancelled")
         assert stuck.cancelled.wait(5)
         wait_until(lambda: not served.service.board.active())
         assert served.get("/jobs/to-be-cancelled").json()["state"] == "cancelled"
-        again = served.delete("/jobs/to-be-cancelled")
+        again = served.http.post("/api/v1/jobs/to-be-cancelled/cancel")
         assert (again.status_code, again.json()["state"]) == (200, "cancelled")
 
 

@@ -1,7 +1,7 @@
 """``dbrag serve``: an HTTP API over :class:`dbrag.Database`, without logic of its own.
 
 options    what can be set, and which combinations are refused at start
-server     uvicorn with limits on slow clients, start and graceful stop
+server     uvicorn: start and graceful stop; protocol: its limits on slow and damaged heads
 app        the application: middleware outside, routes inside, static files of ``page/`` at /
 service    what all routes share: the database, jobs, results, history, metrics
 jobs       bounded lanes of work in threads; a job is cancelled when its client leaves

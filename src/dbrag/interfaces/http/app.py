@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -116,6 +117,8 @@ def _handle_failures(app: FastAPI) -> None:
         assert isinstance(error, HTTPException)  # noqa: S101 - registered for it
         code, message, hint = http_failure(error.status_code)
         headers = {k.lower(): v for k, v in (error.headers or {}).items()}
+        if error.status_code == 405:
+            headers["allow"] = ", ".join(methods_of(app, request.url.path)) or "GET"
         body = body_of(code, message, hint)
         return _failure(request, error.status_code, code, body, headers)
 
@@ -137,6 +140,14 @@ def _handle_failures(app: FastAPI) -> None:
     }
     for kind, handler in handlers.items():
         app.add_exception_handler(kind, handler)
+
+
+def methods_of(app: FastAPI, path: str) -> list[str]:
+    """The methods that an address takes: the framework names those of one route only."""
+    for pattern, methods in app.openapi()["paths"].items():
+        if re.fullmatch(re.sub(r"\\{\w+\\}", "[^/]+", re.escape(pattern)), path):
+            return sorted(name.upper() for name in methods)
+    return []
 
 
 def _failure(

@@ -33,6 +33,25 @@ _MEANING = {
     504: "It took longer than a request may.",
 }
 _RETRY = {"Retry-After": {"description": "Seconds.", "schema": {"type": "integer", "minimum": 1}}}
+_BY_ID = {
+    "job_id": ("get_job", "cancel_job"),
+    "result_id": ("get_result", "get_rows", "download_result", "get_source_rows", "drop_result"),
+    "entry_id": ("get_entry", "forget_entry"),
+}
+LINKED: dict[int | str, dict[str, Any]] = {
+    200: {
+        "links": {
+            operation: {
+                "operationId": operation,
+                "parameters": {name: "$response.body#/id"},
+                "description": "The answer's id is taken by it.",
+            }
+            for name, operations in _BY_ID.items()
+            for operation in operations
+        }
+    }
+}
+"""What can be done with the ``id`` of an answer."""
 _ALWAYS = (400, 401, 403, 405, 408, 413, 415, 421, 422, 429, 500, 503)
 
 

@@ -35,6 +35,7 @@ STATUS = {
     "entry_not_found": 404,
     "execution": 422,
     "job_not_found": 404,
+    "pair_not_found": 404,
     "refused": 422,
     "result_not_found": 404,
     "starting": 503,
@@ -55,6 +56,12 @@ class Starting(DbragError):
     """The index is still being made."""
 
     code = "starting"
+
+
+class PairNotFound(UsageError):
+    """The question is not among the learned ones."""
+
+    code = "pair_not_found"
 
 
 class TableNotFound(UsageError):

@@ -12,7 +12,7 @@ from starlette.responses import Response
 from dbrag.errors import DbragError
 from dbrag.interfaces.http import answers
 from dbrag.interfaces.http.bodies import AskBody, SearchBody, SqlBody, StreamBody
-from dbrag.interfaces.http.common import Shared, fails, respond
+from dbrag.interfaces.http.common import LINKED, Shared, fails, respond
 from dbrag.interfaces.http.service import ASK, LOOK_UP
 from dbrag.interfaces.http.stream import Pieces, events
 
@@ -23,6 +23,20 @@ if TYPE_CHECKING:
 router = APIRouter(tags=["questions"])
 STEP_ROWS = 20
 _SQL_LEAVES_OUT = ("text", "votes", "tokens")
+_EVENT = {
+    "type": "object",
+    "description": "One event of the stream.",
+    "properties": {
+        "id": {"type": "string", "description": "Its number, from 0."},
+        "event": {"type": "string", "description": "Its name.", "examples": ["retrieve"]},
+        "data": {
+            "type": "string",
+            "description": "One JSON object on one line.",
+            "contentMediaType": "application/json",
+        },
+    },
+    "required": ["id", "event", "data"],
+}
 _STREAM: dict[int | str, dict[str, Any]] = {
     200: {
         "description": "Server-sent events: `job` first; then, as they arise, `index`, `retrieve` "
@@ -31,7 +45,7 @@ _STREAM: dict[int | str, dict[str, Any]] = {
         '(`{"error": {code, message, hint}, "retry_s"?}`). Other names may be added.',
         "content": {
             "text/event-stream": {
-                "schema": {"type": "string"},
+                "schema": _EVENT,
                 "example": 'id: 0\nevent: job\ndata: {"id":"qk1V0xF5bqZ8yQv7o2c3Rg",'
                 '"state":"running","position":0}\n\n',
             }
@@ -71,7 +85,7 @@ async def search(request: Request, service: Shared, body: SearchBody) -> Respons
     "/ask",
     operation_id="ask",
     response_model=answers.Answer,
-    responses=fails(409, 504),
+    responses=LINKED | fails(409, 504),
     summary="Answer a question",
 )
 async def ask(request: Request, service: Shared, body: AskBody) -> Response:
@@ -126,7 +140,7 @@ async def ask_stream(request: Request, service: Shared, body: StreamBody) -> Res
     "/sql",
     operation_id="run_sql",
     response_model=answers.SqlAnswer,
-    responses=fails(404, 409, 504),
+    responses=LINKED | fails(404, 409, 504),
     summary="Run one read-only statement",
 )
 async def sql(request: Request, service: Shared, body: SqlBody) -> Response:

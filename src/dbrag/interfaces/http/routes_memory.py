@@ -12,6 +12,7 @@ from dbrag.interfaces import teaching
 from dbrag.interfaces.http import shapes
 from dbrag.interfaces.http.bodies import FeedbackBody, Question
 from dbrag.interfaces.http.common import IdPath, Limit, Offset, Shared, fails, respond
+from dbrag.interfaces.http.errors import PairNotFound
 
 if TYPE_CHECKING:
     from dbrag.interfaces.http.service import Service
@@ -57,18 +58,21 @@ async def learned(request: Request, service: Shared) -> Response:
     "/learned",
     operation_id="forget_learned",
     response_model=shapes.Forgotten,
-    responses=fails(504),
+    responses=fails(404, 504),
     summary="Forget the learned pairs of a question",
 )
 async def forget_learned(
     request: Request, service: Shared, question: Annotated[Question, Query()]
 ) -> Response:
-    """As `dbrag learn --forget`; a question that is not among them answers 400."""
+    """As `dbrag learn --forget`; a question that is not among them answers 404."""
 
     def work() -> Any:
         with service.learning:
             found, path = teaching.opened(service.database)
-            return {"forgotten": teaching.forget(found, path, question)}
+            try:
+                return {"forgotten": teaching.forget(found, path, question)}
+            except teaching.NotLearned as error:
+                raise PairNotFound(error.message, "GET /api/v1/learned lists them") from error
 
     return respond(await service.look_up(request, "learned", work))
 

@@ -88,8 +88,8 @@ async def job(service: Shared, job_id: IdPath) -> Response:
     return respond(service.board.get(job_id).to_dict())
 
 
-@router.delete(
-    "/jobs/{job_id}",
+@router.post(
+    "/jobs/{job_id}/cancel",
     operation_id="cancel_job",
     response_model=shapes.JobState,
     responses=fails(404),
