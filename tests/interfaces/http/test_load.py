@@ -2,16 +2,33 @@
 
 from __future__ import annotations
 
+import io
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+from starlette.testclient import TestClient
 
-from dbrag.database import Database
-from tests.interfaces.http.conftest import CITIES, Served, Stuck, in_process, on_a_port, wait_until
+from dbrag.database import Database, connect
+from dbrag.index.progress import Reporter
+from dbrag.interfaces.http.app import create_app
+from dbrag.interfaces.http.options import ServeOptions
+from dbrag.interfaces.http.service import Service
+from dbrag.models.testing import HashEmbedder
+from tests.interfaces.http.conftest import (
+    BASE,
+    CITIES,
+    Served,
+    Stuck,
+    in_process,
+    on_a_port,
+    wait_until,
+)
 from tests.interfaces.http.test_stream import ENDLESS, events_of
 
 
@@ -118,3 +135,26 @@ def test_a_stopping_server_takes_nothing_new(open_shop: Callable[..., Database],
         told = served.get(path)
         assert (told.status_code, told.json()["error"]["code"]) == (503, "stopping")
         assert served.get("/health").status_code == 200
+
+
+def test_a_server_that_stops_gives_up_indexing(
+    shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, log: io.StringIO
+) -> None:
+    """Of an index that was not finished nothing is left that a later one could trip over."""
+    begun, real = threading.Event(), Reporter.tell
+
+    def slow(self: Reporter, *arguments: Any, **more: Any) -> None:
+        begun.set()
+        time.sleep(0.3)
+        real(self, *arguments, **more)
+
+    monkeypatch.setattr(Reporter, "tell", slow)
+    opened = connect(shop, index=tmp_path / "index", embedder=HashEmbedder())
+    with opened as database:
+        service = Service(database, ServeOptions())
+        with TestClient(create_app(service), BASE):
+            assert begun.wait(20)
+            assert not service.ready
+        assert '"index_given_up"' in log.getvalue()
+        monkeypatch.undo()
+        assert database.search(CITIES.question).candidates

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from dbrag.cancel import cancellable, check
+from dbrag.cancel import Cancellation, Cancelled, cancellable, check
 from dbrag.errors import DbragError
 from dbrag.interfaces.http import logs
 from dbrag.interfaces.http.errors import Starting
@@ -31,6 +31,8 @@ ASKS_AT_ONCE = 4
 """With a remote model; one of this machine answers one question at a time."""
 LOOK_UP, ASK = "look-up", "ask"
 _WAIT_S = 0.2
+INDEX_STOP_S = 10.0
+"""How long a stopping server waits for the indexing to notice."""
 
 Listener = Callable[[Mapping[str, Any]], None]
 
@@ -60,17 +62,24 @@ class Service:
         self.learning = threading.Lock()
         self._refreshing = threading.Lock()
         self._building = True
+        self._stopping = Cancellation()
+        self._builder = threading.Thread(target=self._build, name="dbrag-index", daemon=True)
         self.metrics.watch(self.lanes, lambda: self.ready, self.results.size)
 
     # ---- life -----------------------------------------------------------------------
 
     async def start(self) -> None:
         """Make the index ready beside the first requests, which are told to come again."""
-        threading.Thread(target=self._build, name="dbrag-index", daemon=True).start()
+        self._builder.start()
 
     async def stop(self) -> None:
-        """Let running jobs end, then cancel them."""
-        await self.board.stop(self.options.grace_s)
+        """Let running jobs end, then cancel them, and what is being indexed."""
+        stopping = asyncio.ensure_future(self.board.stop(self.options.grace_s))
+        await asyncio.wait({stopping}, timeout=0 if self._building else self.options.grace_s)
+        self._stopping.cancel()
+        await stopping
+        if self._builder.ident is not None:
+            await asyncio.to_thread(self._builder.join, INDEX_STOP_S)
 
     @property
     def ready(self) -> bool:
@@ -89,6 +98,8 @@ class Service:
         try:
             self.index()
             logs.event("ready", seconds=round(time.monotonic() - started, 2))
+        except Cancelled:
+            logs.event("index_given_up")
         except DbragError as error:  # requests meet it again, and say so
             logs.event("index_failed", logging.ERROR, code=error.code, message=error.message)
         except Exception as error:
@@ -106,8 +117,9 @@ class Service:
         while not self._refreshing.acquire(timeout=_WAIT_S):
             check()
         try:
-            # A refresh serves all clients: it is not given up because one leaves.
-            with cancellable(None):
+            # A refresh serves all clients: it is given up when the server stops, not
+            # because one of them leaves.
+            with cancellable(self._stopping):
                 return self.database.opened_index(listener)
         finally:
             self._refreshing.release()
