@@ -250,9 +250,11 @@ def test_a_form_of_another_site_cannot_post(served: Served) -> None:
             "/api/v1/sql", content=b'{"sql": "SELECT 1"}', headers={"content-type": kind}
         )
         assert code_of(response) == (415, "media_type")
-    cross = {"sec-fetch-site": "cross-site"}
-    assert code_of(served.get("/sources", headers=cross)) == (403, "origin")
-    assert code_of(served.post("/sql", {"sql": "SELECT 1"}, headers=cross)) == (403, "origin")
+    for site in ("cross-site", "same-site"):
+        cross = {"sec-fetch-site": site}
+        assert code_of(served.get("/sources", headers=cross)) == (403, "origin")
+        assert code_of(served.post("/sql", {"sql": "SELECT 1"}, headers=cross)) == (403, "origin")
+    assert served.get("/jobs", headers={"sec-fetch-site": "none"}).status_code == 200
 
 
 def test_the_page_itself_may_ask(served: Served) -> None:

@@ -3,7 +3,8 @@
 * **Host** has to be a name of this server: a page whose own name was pointed at this
   machine (DNS rebinding) is refused.
 * **Origin**, which browsers send with requests of pages, has to be this server or one that
-  the user allowed; ``Sec-Fetch-Site: cross-site`` is refused where there is no Origin.
+  the user allowed; where there is no Origin, ``Sec-Fetch-Site`` may not name another site, nor
+  another port of this one.
 * **Token**, if there is one, compared in constant time; never taken from the URL.
 * **Rate** of one address, stricter for wrong tokens.
 """
@@ -115,7 +116,7 @@ class Access:
             )
         if not path.startswith(API):
             return None
-        if not origin and headers.get("sec-fetch-site", [""])[0] == "cross-site":
+        if not origin and headers.get("sec-fetch-site", [""])[0] in ("cross-site", "same-site"):
             return Refusal(
                 403, "origin", "pages of other sites may not use the API", "--allow-origin ORIGIN"
             )

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 Verdict = Literal["right", "wrong"]
-MAX_LINE_BYTES = 200_000
+MAX_LINE_BYTES = 2_000_000
 MAX_FILE_BYTES = 50_000_000
 
 
