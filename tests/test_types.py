@@ -110,6 +110,7 @@ CONTRACT_KEYS = {
     "dialect",
     "tables",
     "agreement",
+    "confidence",
     "votes",
     "warnings",
     "evidence",

@@ -331,7 +331,8 @@ class Answer:
     """What ``ask`` gives back: the engine's result with its program and evidence.
 
     ``agreement`` is the share of valid votes behind the answer, None with one vote;
-    ``evidence`` tells what the program does (``reasoning.explanation``), JSON-ready.
+    ``confidence`` p(right) as calibrated; ``evidence`` tells what the program does
+    (``reasoning.explanation``), JSON-ready.
     """
 
     question: str
@@ -341,6 +342,7 @@ class Answer:
     program: Program | None = None
     tables: tuple[TableRef, ...] = ()
     agreement: float | None = None
+    confidence: float | None = None
     votes_requested: int = 1
     votes_valid: int = 0
     warnings: tuple[AnswerWarning, ...] = ()
@@ -381,7 +383,8 @@ class Answer:
             "sql": self.sql,
             "dialect": self.program.dialect if self.program else None,
             "tables": [table.to_dict() for table in self.tables],
-            "agreement": None if self.agreement is None else round(self.agreement, 4),
+            "agreement": _rounded(self.agreement, 4),
+            "confidence": _rounded(self.confidence, 4),
             "votes": {"requested": self.votes_requested, "valid": self.votes_valid},
             "warnings": [warning.to_dict() for warning in self.warnings],
             "evidence": dict(self.evidence) if self.evidence else None,
@@ -393,5 +396,5 @@ class Answer:
         }
 
 
-def _rounded(value: object) -> object:
-    return round(value, 3) if isinstance(value, float) else value
+def _rounded(value: object, digits: int = 3) -> object:
+    return round(value, digits) if isinstance(value, float) else value

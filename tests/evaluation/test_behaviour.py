@@ -10,6 +10,7 @@ import pytest
 from dbrag.evaluation import config
 from dbrag.evaluation.config import IRRELEVANT, behaviour, ignored
 from dbrag.options import FileOptions, JoinOptions, SourceOptions, TableNote
+from dbrag.reasoning import confidence, verify
 from dbrag.settings import _WORDS, Settings
 
 NAMES = [one.name for one in fields(Settings)]
@@ -67,8 +68,9 @@ def test_all_but_places_count_for_answers() -> None:
 
 def test_the_weights_that_decide_between_programs_are_told() -> None:
     told = behaviour(Settings(), "answers", "dbrag")["weights"]
-    assert told.keys() == {"coarse", "rerank", "select", *config._fitted()}
-    for name, module in config._fitted().items():
-        assert told[name] == asdict(module.WEIGHTS)
+    assert told.keys() == {"coarse", "rerank", "select", "verify", "confidence"}
+    assert told["verify"] == asdict(verify.WEIGHTS)
+    assert told["confidence"] == asdict(confidence.WEIGHTS)
     for task, method in (("answers", "naive"), ("retrieval", "dbrag")):
-        assert not set(config._fitted()) & behaviour(Settings(), task, method)["weights"].keys()
+        weights = behaviour(Settings(), task, method)["weights"]
+        assert not weights.keys() & {"verify", "confidence"}

@@ -27,7 +27,7 @@ COMMANDS = [
 ]
 ASK_KEYS = {
     "schema", "question", "status", "columns", "rows", "row_count", "truncated", "text", "steps",
-    "sql", "dialect", "tables", "agreement", "votes", "warnings", "evidence", "readings",
+    "sql", "dialect", "tables", "agreement", "confidence", "votes", "warnings", "evidence", "readings",
     "error",
     "seconds", "tokens", "model",
 }  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -89,3 +90,13 @@ def test_decided_means_no_continuation_changes_the_winner(keys: list[str], left:
             after = tally([*ballots, *[Ballot(other, False)] * left])
             assert after is not None
             assert [*keys, *other * left][after.winners[0]] == winner
+
+
+def test_a_likely_program_outvotes_two_unlikely_ones() -> None:
+    ballots = [Ballot("a", False, 0.2), Ballot("a", False, 0.1), Ballot("b", False, 0.9)]
+    counted = tally(ballots)
+    assert counted is not None
+    assert counted.winners == (2,)
+    assert counted.rivals == ((0, 1),)
+    assert counted.share == pytest.approx(0.75)
+    assert counted.agreement == pytest.approx(1 / 3)

@@ -6,7 +6,6 @@ Questions without an answer make no claim; they count in ``coverage`` only.
 
 from __future__ import annotations
 
-import importlib.util
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,20 +13,11 @@ from statistics import fmean
 from typing import Any
 
 from dbrag.evaluation.significance import bootstrap
+from dbrag.reasoning.sureness import SURE
 
 BINS = 10
 KINDS = ("agreement", "confidence")
 """What is told of an answer, see ``dbrag.types.Answer``."""
-
-
-def _sure() -> float:
-    if importlib.util.find_spec("dbrag.reasoning.confidence") is None:
-        return 0.8
-    return float(importlib.import_module("dbrag.reasoning.confidence").SURE)
-
-
-SURE = _sure()
-"""The default threshold: an answer is called sure from this probability on."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 import re
 import time
 from dataclasses import asdict, replace
@@ -154,7 +153,7 @@ def _says_something(value: Any) -> bool:
 
 
 def _weights(task: str, method: str) -> dict[str, Any]:
-    from dbrag.reasoning import select
+    from dbrag.reasoning import confidence, select, verify
     from dbrag.retrieval import coarse, rerank
 
     found = {
@@ -163,17 +162,9 @@ def _weights(task: str, method: str) -> dict[str, Any]:
         "select": asdict(select.DEFAULT),
     }
     if task == "answers" and method != "naive":
-        found |= {name: asdict(module.WEIGHTS) for name, module in _fitted().items()}
+        # what decides between the programs voted on
+        found |= {"verify": asdict(verify.WEIGHTS), "confidence": asdict(confidence.WEIGHTS)}
     return found
-
-
-def _fitted() -> dict[str, Any]:
-    """The modules whose weights decide between the programs voted on."""
-    names = [name for name in _FITTED if importlib.util.find_spec(f"dbrag.reasoning.{name}")]
-    return {name: importlib.import_module(f"dbrag.reasoning.{name}") for name in names}
-
-
-_FITTED = ("verify", "confidence")
 
 
 def identity(db: Database, task: str, method: str) -> dict[str, Any]:

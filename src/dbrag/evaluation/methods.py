@@ -240,7 +240,7 @@ def from_answer(answer: Answer) -> Prediction:
         tokens=dict(answer.tokens),
         stages=dict(answer.seconds),
         agreement=answer.agreement,
-        confidence=getattr(answer, "confidence", None),
+        confidence=answer.confidence,
         programs=voted_programs(answer.trace),
         votes_valid=answer.votes_valid,
         warnings=tuple(warning.code for warning in answer.warnings),

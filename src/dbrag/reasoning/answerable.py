@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dbrag.errors import Unanswerable
+from dbrag.errors import DbragError, Unanswerable, UnknownName
+from dbrag.index.words import stems
 from dbrag.types import Candidate
 
 SIMILARITY_FLOOR = {
@@ -14,6 +15,8 @@ SIMILARITY_FLOOR = {
 
 On 400 training questions of Spider the right database was below 0.35 for 0.5% and another
 one, drawn at random, for 81% (all-MiniLM-L6-v2, int8). Unknown encoders have no floor."""
+MOST_WORDS = 5
+"""Words of the question that are named."""
 
 
 def check_evidence(candidates: Sequence[Candidate], encoder_sha256: str) -> None:
@@ -33,3 +36,25 @@ def check_evidence(candidates: Sequence[Candidate], encoder_sha256: str) -> None
             f"{best.table}, resembles it by {best.similarity:.2f} (at least {floor} is needed)",
             "dbrag search shows the nearest tables; --tables NAME uses one all the same",
         )
+
+
+def cannot(failure: DbragError, source: str, strange: Sequence[str]) -> DbragError:
+    """What to say where no program came to a result: that the source does not hold what is
+    asked for, where both the question and the program name what is not there.
+
+    Args:
+        failure: of the programs.
+        strange: words of the question that the source does not know.
+    """
+    if not isinstance(failure, UnknownName):
+        return failure
+    missing = {stem for name in failure.names for stem in stems(name)}
+    words = [word for word in strange if missing & set(stems(word))]
+    if not words:
+        return failure
+    return Unanswerable(
+        f"this cannot be answered here, because nothing in {source} is called "
+        f"{', '.join(map(repr, words[:MOST_WORDS]))}",
+        "dbrag search shows the nearest tables; if one of them holds it under another name, "
+        "tell it in [notes] or ask in its own words",
+    )

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
@@ -22,6 +22,7 @@ from dbrag.models.base import ChatModel, Prompt, Reply
 from dbrag.reasoning import names, prompts, repair
 from dbrag.reasoning.budget import Budget, Usage
 from dbrag.reasoning.chain import compose
+from dbrag.reasoning.doubts import doubt_of
 from dbrag.reasoning.missing_join import add_missing_joins
 from dbrag.reasoning.program import has_ended, parse_reply, split
 from dbrag.reasoning.vote import is_hollow
@@ -29,6 +30,9 @@ from dbrag.reasoning.widen import tables_meant
 from dbrag.settings import Settings
 from dbrag.sources.base import Source
 from dbrag.types import AnswerWarning, Execution, Program, Step, Table, TableRef
+
+if TYPE_CHECKING:
+    from dbrag.index.values import ValueIndex
 
 REWRITE_TEMPERATURE = 0.7
 """Of a round after one that repeated the failed statement."""
@@ -57,6 +61,7 @@ class Workshop:
     Attributes:
         tables: all of the source: a program may use one that was not shown.
         told: warnings that arose on the way.
+        values: says in which columns a text occurs.
     """
 
     source: Source
@@ -68,6 +73,7 @@ class Workshop:
     usage: Usage = field(default_factory=Usage)
     dry_run: bool = False
     told: list[AnswerWarning] = field(default_factory=list)
+    values: ValueIndex | None = None
 
     def warnings(self) -> tuple[AnswerWarning, ...]:
         """What the reader of an answer has to know of how the programs were written."""
@@ -113,7 +119,7 @@ class Workshop:
             self.tell(done, reply)
             if best is None or done.execution is not None or best.execution is None:
                 best = done
-            problem = problem_of(done)
+            problem = self.problem(done)
             if problem is None or self._is_final(done):
                 break
             if widen and (more := self._meant(done, reply, tables)):
@@ -128,6 +134,16 @@ class Workshop:
             current = again
         assert best is not None  # noqa: S101 - every way out of the first round gave one
         return best
+
+    def problem(self, done: Attempt) -> str | None:
+        """What to tell the model of an attempt, or None when the result can stand."""
+        if done.program is not None and done.execution is not None:
+            doubt = doubt_of(
+                done.program, done.execution, self.tables, self.source, self.settings, self.values
+            )
+            if doubt is not None:
+                return doubt
+        return problem_of(done)
 
     @cached_property
     def budget(self) -> Budget:

@@ -20,16 +20,11 @@ MAX_TEXT_CHARS = 300
 MAX_ODD = 5
 """Oddities of one table that a warning repeats."""
 
-LOW_AGREEMENT = 0.5
-"""Below this share of the votes the answer's text says that the programs differ."""
 
-
-def answer_text(execution: Execution, agreement: float | None) -> str:
-    """The result in a sentence, made from its cells only."""
+def answer_text(execution: Execution, doubts: Sequence[str] = ()) -> str:
+    """The result in a sentence, made from its cells only, and the doubts of an unsure one."""
     text = _cut(_result_text(execution))
-    if agreement is not None and agreement < LOW_AGREEMENT:
-        text += " (the programs tried do not agree: check the SQL)"
-    return text
+    return f"{text} (not sure: {'; '.join(doubts)})" if doubts else text
 
 
 def _result_text(execution: Execution) -> str:

@@ -51,7 +51,7 @@ def readings_of(
         if winner is None or attempt.program is None or attempt.execution is None:
             continue
         told = difference(_account(winner, by_ref), _account(attempt.program, by_ref))
-        text = answer_text(attempt.execution, None)
+        text = answer_text(attempt.execution)
         found.append(Reading(text, told, attempt.program, attempt.execution, len(rivals)))
     return tuple(found)
 

@@ -15,21 +15,22 @@ from dbrag.errors import (
     UsageError,
 )
 from dbrag.models.base import ChatModel
-from dbrag.reasoning import evidence, vote
+from dbrag.reasoning import evidence
 from dbrag.reasoning.allowed import EVERYTHING, Allowed
-from dbrag.reasoning.answerable import check_evidence
+from dbrag.reasoning.answerable import cannot, check_evidence
 from dbrag.reasoning.attempt import Attempt, Workshop
 from dbrag.reasoning.budget import Usage
+from dbrag.reasoning.confidence import doubts_of
 from dbrag.reasoning.explanation import evidence_of
+from dbrag.reasoning.jury import Jury
 from dbrag.reasoning.learned import Learned, run_solved
 from dbrag.reasoning.losses import losses_of
+from dbrag.reasoning.panel import Panel, Verdict
 from dbrag.reasoning.prompting import Prompter
 from dbrag.reasoning.readings import readings_of
 from dbrag.reasoning.select import Selection, select
 from dbrag.reasoning.spellings import noise_of
-from dbrag.reasoning.steps import write_program
 from dbrag.reasoning.token_budget import prompt_budget
-from dbrag.reasoning.variants import plan_votes
 from dbrag.retrieval.coverage import SourceVocabulary
 from dbrag.retrieval.rerank import Reranked
 from dbrag.settings import Settings
@@ -52,6 +53,8 @@ class Outcome:
     valid: int = 0
     winner: Attempt | None = None
     agreement: float | None = None
+    confidence: float | None = None
+    doubts: tuple[str, ...] = ()
     error: DbragError | None = None
     readings: tuple[Reading, ...] = ()
 
@@ -124,17 +127,18 @@ class Reasoner:
             if isinstance(failure, UsageError | ModelError) and not isinstance(failure, Refused):
                 raise
             outcome.error = failure
-        winner, error, agreement = outcome.winner, outcome.error, outcome.agreement
+        winner, error = outcome.winner, outcome.error
         outcome.warnings += losses_of(winner, self.sources, self.index.catalog, self.settings)
         outcome.warnings += noise_of(winner, self.sources, self.index, self.settings)
         return Answer(
             question=question,
             status=_status(winner, error),
-            text=_text(winner, error, agreement, dry_run),
+            text=_text(winner, error, outcome, dry_run),
             execution=winner.execution if winner else None,
             program=winner.program if winner else None,
             tables=winner.program.tables if winner and winner.program else (),
-            agreement=agreement,
+            agreement=outcome.agreement,
+            confidence=outcome.confidence,
             votes_requested=outcome.requested,
             votes_valid=outcome.valid,
             warnings=tuple(outcome.warnings),
@@ -192,22 +196,32 @@ class Reasoner:
             budget_tokens=prompt_budget(self.settings, model),
             report=self._tell,
         )
-        attempts = self._attempts(selection, shop, outcome.requested, prompt)
-        ran = [a for a in attempts if (a.program if dry_run else a.execution) is not None]
-        outcome.valid = len(ran)
+        jury = Jury(question, candidates, selection.strengths, self.vocabulary, self.index.catalog)
+        verdict = Panel(shop, prompt, jury, self._tell).verdict(selection, outcome.requested)
+        outcome.valid = len(verdict.ran)
         outcome.warnings += shop.warnings()
-        if not ran:
-            raise shop.failure(attempts)
-        tally = vote.tally([_ballot(a) for a in ran]) if not dry_run else None
-        outcome.winner = ran[tally.winners[0]] if tally else ran[0]
-        outcome.agreement = tally.agreement if tally and outcome.requested > 1 else None
-        split = bool(tally and tally.split)
-        if tally is not None:
-            outcome.readings = readings_of(tally, ran, self.index.catalog.by_ref)
-        outcome.warnings += prompt.warnings(outcome.winner.tables)
+        if verdict.winner is None:
+            strange = jury.asked(selection.tables[0]).strange
+            raise cannot(shop.failure(verdict.attempts), selection.source, strange)
+        self._take(verdict, verdict.winner, jury, outcome)
+        outcome.warnings += prompt.warnings(verdict.winner.tables)
         outcome.warnings += evidence.warnings_of(
-            self.index.catalog, self.index.joins, selection, outcome.winner, split
+            self.index.catalog,
+            self.index.joins,
+            selection,
+            verdict.winner,
+            split=verdict.tally is not None and verdict.tally.split,
         )
+
+    def _take(self, verdict: Verdict, winner: Attempt, jury: Jury, outcome: Outcome) -> None:
+        """The winner, how sure it is, and what else as many programs say."""
+        outcome.winner, tally = winner, verdict.tally
+        if tally is None or verdict.confidence is None:
+            return
+        outcome.confidence = verdict.confidence
+        outcome.agreement = tally.agreement if outcome.requested > 1 else None
+        outcome.readings = readings_of(tally, verdict.ran, self.index.catalog.by_ref)
+        outcome.doubts = doubts_of(verdict.confidence, tally, jury.asked(winner.tables[0]))
 
     def _from_learned(
         self,
@@ -235,6 +249,7 @@ class Reasoner:
                 outcome.warnings.append(self._learned.broken(solved.pair, error))
                 continue
             outcome.winner, outcome.requested, outcome.valid = attempt, 1, 1
+            outcome.confidence = None if dry_run else 1.0  # the user's own word
             outcome.usage.execute_s += attempt.execution.seconds if attempt.execution else 0.0
             self._tell(solved.event())
             selection = Selection(solved.source, solved.admitted.tables, (), ())
@@ -290,43 +305,13 @@ class Reasoner:
             report=self._tell,
             usage=usage,
             dry_run=dry_run,
+            values=self.index.values,
         )
-
-    def _attempts(
-        self, selection: Selection, shop: Workshop, votes: int, prompt: Prompter
-    ) -> list[Attempt]:
-        attempts: list[Attempt] = []
-        variants = plan_votes(selection, votes)
-        for number, variant in enumerate(variants, start=1):
-            if attempts and not shop.budget.allows():
-                break
-            attempts.append(
-                write_program(
-                    shop,
-                    prompt(variant.tables),
-                    variant.tables,
-                    temperature=variant.temperature,
-                    seed=variant.seed,
-                    widen=prompt,
-                )
-            )
-            ballots = [_ballot(a) for a in attempts if a.execution is not None]
-            outstanding = len(variants) - number
-            self._tell({"stage": "vote", "cast": number, "valid": len(ballots)})
-            if vote.decided(ballots, outstanding):
-                break
-        return attempts
 
     def _tell(self, event: Mapping[str, Any]) -> None:
         self._trace.append(event)
         if self._listener:
             self._listener(event)
-
-
-def _ballot(attempt: Attempt) -> vote.Ballot:
-    assert attempt.execution is not None  # noqa: S101 - callers pass executed attempts only
-    execution = attempt.execution
-    return vote.Ballot(vote.result_key(execution), vote.is_hollow(execution))
 
 
 def _seconds(outcome: Outcome, retrieve_s: float, work_s: float) -> dict[str, float]:
@@ -352,14 +337,12 @@ def _exit_code(error: DbragError | None) -> int:
     return DbragError.exit_code if isinstance(error, Refused) else error.exit_code
 
 
-def _text(
-    winner: Attempt | None, error: DbragError | None, agreement: float | None, dry_run: bool
-) -> str:
+def _text(winner: Attempt | None, error: DbragError | None, outcome: Outcome, dry_run: bool) -> str:
     if winner is None:
         return error.message if error else ""
     if dry_run or winner.execution is None:
         return "Not run (dry run)."
-    return evidence.answer_text(winner.execution, agreement)
+    return evidence.answer_text(winner.execution, outcome.doubts)
 
 
 def _brief(candidates: Sequence[Candidate]) -> list[dict[str, Any]]:

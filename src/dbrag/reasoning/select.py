@@ -10,7 +10,7 @@ best ranked tables of the source are taken.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from dbrag.catalog.catalog import Catalog
 from dbrag.catalog.joins import JoinGraph
@@ -53,12 +53,16 @@ _OTHER_THRESHOLDS = (0.5, 0.12)
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The tables of one source, further sets to try, and near misses elsewhere."""
+    """The tables of one source, further sets to try, and near misses elsewhere.
+
+    ``strengths`` tell how well each source, or part of one, fits the question.
+    """
 
     source: str
     tables: tuple[TableRef, ...]
     alternatives: tuple[tuple[TableRef, ...], ...]
     rivals: tuple[TableRef, ...]
+    strengths: Mapping[str, float] = field(default_factory=dict)
 
 
 def select(
@@ -102,7 +106,8 @@ def select(
     rivals = _rivals(candidates, homes, strengths, home, weights)
     source = own[0].table.source
     if settings is not None and settings.selection == "off":
-        return Selection(source, tuple(c.table for c in own[: settings.top]), (), rivals)
+        best = tuple(c.table for c in own[: settings.top])
+        return Selection(source, best, (), rivals, strengths)
     chances = before_copies(
         question,
         probabilities(question, own, catalog.by_ref),
@@ -119,7 +124,7 @@ def select(
     for tables in map(taken, _OTHER_THRESHOLDS):
         if all(set(tables) != set(seen) for seen in (chosen, *others)):
             others.append(tables)
-    return Selection(source, chosen, tuple(others), rivals)
+    return Selection(source, chosen, tuple(others), rivals, strengths)
 
 
 def _home(ref: TableRef, parts: Mapping[TableRef, str] | None) -> str:

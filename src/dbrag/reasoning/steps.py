@@ -200,7 +200,7 @@ class _Writer:
             # its tokens are told once
             reply = replace(reply, prompt_tokens=0, cached_tokens=0, completion_tokens=0)
         self._shop.tell(done, reply)
-        problem = problem_of(done)
+        problem = self._shop.problem(done)
         if problem is None:
             return done, None
         ran = done.error is None

@@ -3,7 +3,8 @@
 Programs vote with what they computed, not with their text: two programs agree when
 their results are the same bag of rows under one order of columns, float noise aside.
 Failed programs have no vote; empty and all-zero results lose against any other
-(value-aware voting), since for a small model they mostly mean a wrong filter.
+(value-aware voting), since for a small model they mostly mean a wrong filter. A vote
+counts as much as its program is likely to be right.
 """
 
 from __future__ import annotations
@@ -66,22 +67,26 @@ def is_hollow(execution: Execution) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Ballot:
-    """One program's vote: the key of its result, and whether that carries anything."""
+    """One program's vote: the key of its result, whether that carries anything, and how
+    likely the program is right (``reasoning/verify.py``)."""
 
     key: str
     hollow: bool
+    likelihood: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class Tally:
     """The outcome: positions of the winning ballots, best first, and the agreement.
 
-    ``rivals`` are the other counted groups that are as large, the earliest first.
+    ``rivals`` are the other counted groups that are as large or larger, the strongest first.
+    ``share`` is the winners' part of all likelihood, 0..1.
     """
 
     winners: tuple[int, ...]
     agreement: float
     rivals: tuple[tuple[int, ...], ...] = ()
+    share: float = 1.0
 
     @property
     def split(self) -> bool:
@@ -90,7 +95,7 @@ class Tally:
 
 
 def tally(ballots: Sequence[Ballot]) -> Tally | None:
-    """Count: the largest group wins, the earliest ballot on a tie.
+    """Count: the group whose programs are likeliest together wins, on a tie the earliest.
 
     Hollow groups count only when there is no other. ``agreement`` is the winners'
     share of all ballots.
@@ -101,10 +106,13 @@ def tally(ballots: Sequence[Ballot]) -> Tally | None:
     groups: dict[str, list[int]] = {}
     for i in solid or range(len(ballots)):
         groups.setdefault(ballots[i].key, []).append(i)
-    ranked = sorted(groups.values(), key=lambda group: (-len(group), group[0]))
-    best = ranked[0]
-    rivals = tuple(tuple(group) for group in ranked[1:] if len(group) == len(best))
-    return Tally(tuple(best), len(best) / len(ballots), rivals)
+    weight = {key: sum(ballots[i].likelihood for i in group) for key, group in groups.items()}
+    ranked = sorted(groups, key=lambda key: (-weight[key], groups[key][0]))
+    best = sorted(groups[ranked[0]], key=lambda i: (-ballots[i].likelihood, i))
+    rivals = tuple(tuple(groups[key]) for key in ranked[1:] if len(groups[key]) >= len(best))
+    everything = sum(ballot.likelihood for ballot in ballots)
+    share = weight[ranked[0]] / everything if everything > 0 else 1.0
+    return Tally(tuple(best), len(best) / len(ballots), rivals, share)
 
 
 def decided(ballots: Sequence[Ballot], outstanding: int) -> bool:

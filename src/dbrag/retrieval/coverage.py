@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING
 
@@ -85,6 +85,10 @@ class SourceVocabulary:
         known_by = Counter(word for own in words.values() for word in own)
         n = len(words)
         self._idf = {word: math.log((n + 1) / (count + 0.5)) for word, count in known_by.items()}
+
+    def words(self, home: str) -> Collection[str]:
+        """The stemmed words of a source's or part's names."""
+        return self._words.get(home, frozenset())
 
     def coverage(self, question: str) -> dict[str, float]:
         """Source or part → share of the question's weight that it knows, 0..1."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from dbrag.interfaces.cli import output
 from dbrag.interfaces.cli.tables import aligned, cell_text
+from dbrag.reasoning.sureness import in_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -60,6 +61,8 @@ def answer_lines(answer: Answer, *, quiet: bool = False) -> list[str]:
         facts.append(("tables", ", ".join(cell_text(str(table)) for table in answer.tables)))
     if answer.status == "answered" and answer.votes_requested:
         facts.append(("agreement", agreement_words(answer)))
+    if answer.confidence is not None:
+        facts.append(("confidence", in_words(answer.confidence)))
     if answer.sql:
         facts.append(("sql", cell_text(answer.sql)))
     facts += [(f"warning ({w.code})", cell_text(w.message)) for w in answer.warnings]

@@ -1,0 +1,132 @@
+"""Signs of programs, their likelihood, and how sure an answer is."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dbrag.reasoning.confidence import confidence, doubts_of, features
+from dbrag.reasoning.program_signs import MOST, ProgramSigns, asked, signs_of
+from dbrag.reasoning.sureness import SURE, UNSURE, in_words
+from dbrag.reasoning.verify import UNKNOWN, likelihood, sigmoid
+from dbrag.reasoning.vote import Ballot, tally
+from dbrag.types import Column, Execution, Program, ResultColumn, Table, TableRef, ValueMatch
+
+SINGER = Table(TableRef("db", None, "singer"), (Column("name"), Column("country"), Column("age")))
+KNOWN = frozenset({"singer", "name", "countri", "age", "highschool"})
+QUESTION = asked(
+    "What is the age of the French singer called Adele?",
+    KNOWN,
+    [ValueMatch("country", "France", "French")],
+    similarity=0.6,
+)
+
+
+def signs(sql: str, *rows: tuple[object, ...], **seen: float) -> ProgramSigns:
+    execution = Execution(tuple(ResultColumn("c", "") for _ in (rows or [()])[0]), rows, 0.0)
+    found = signs_of(
+        QUESTION,
+        Program((), sql, "sqlite", (SINGER.ref,)),
+        execution,
+        [SINGER],
+        **seen,  # type: ignore[arg-type]
+    )
+    assert found is not None
+    return found
+
+
+def test_what_a_question_says_of_a_source() -> None:
+    assert QUESTION.known == {"age", "singer"}
+    assert QUESTION.values == {"france"}
+    assert QUESTION.strange == ("adele",)
+    assert QUESTION.unknown == pytest.approx(1 / 4)  # age, french, singer, adele
+    assert (QUESTION.similarity, QUESTION.doubt) == (0.6, 0.0)
+
+
+def test_two_words_of_a_question_may_be_one_name() -> None:
+    said = asked("Ages of high schoolers", {"age", "highschool"}, [], similarity=-0.2, lead=0.3)
+    assert said.strange == ()
+    assert (said.similarity, said.doubt) == (0.0, pytest.approx(0.8))
+
+
+def test_signs() -> None:
+    right = signs("SELECT age FROM singer WHERE country = 'France'", (35,), logprob=-0.02)
+    assert (right.unused, right.values_unused, right.single, right.hollow) == (0, 0, 1, 0)
+    assert right.logprob == pytest.approx(-0.2)
+    wrong = signs("SELECT name FROM singer", ("x",), ("x",), repaired=2, mended=9, logprob=-7.0)
+    assert (wrong.unused, wrong.values_unused, wrong.repeated) == (1, 1, 1)
+    assert (wrong.repaired, wrong.mended, wrong.logprob) == (2, MOST, -5.0)
+    nested = "SELECT age FROM singer WHERE age > (SELECT AVG(age) FROM singer)"
+    assert signs(nested).nested == 1
+    assert (signs(nested).hollow, signs(nested, (0, None)).hollow) == (1, 1)
+
+
+def test_a_statement_that_does_not_parse_has_no_signs() -> None:
+    program = Program((), "SELECT FROM WHERE (", "sqlite", (SINGER.ref,))
+    assert signs_of(QUESTION, program, Execution((), (), 0.0), [SINGER]) is None
+    assert likelihood(None) == UNKNOWN
+
+
+def test_likelihood_is_the_logistic_of_the_weighted_signs() -> None:
+    weights = ProgramSigns(bias=0.5, logprob=2.0, hollow=-1.0)
+    told = likelihood(ProgramSigns(logprob=-0.25, hollow=1.0), weights)
+    assert told == pytest.approx(1 / (1 + math.exp(1.0)))
+
+
+def test_a_better_program_is_likelier() -> None:
+    good = signs("SELECT age FROM singer WHERE country = 'France'", (35,))
+    bad = signs("SELECT name FROM singer", repaired=2)
+    assert likelihood(bad) < 0.3 < 0.7 < likelihood(good)
+
+
+@given(st.floats(allow_nan=False))
+def test_sigmoid(x: float) -> None:
+    assert 0.0 < sigmoid(x) < 1.0 or x < -30 or x > 30
+    assert sigmoid(x) + sigmoid(-x) == pytest.approx(1.0)
+
+
+def test_votes_for_a_result_make_it_surer_and_more_likely_programs_do() -> None:
+    alone = [Ballot("a", False, 0.8)]
+    both = [Ballot("a", False, 0.8), Ballot("a", False, 0.6)]
+    told = [confidence(ballots, tally(ballots)) for ballots in (alone, both)]  # type: ignore[arg-type]
+    assert told[0] < told[1]
+    poor = [Ballot("a", False, 0.2)]
+    assert confidence(poor, tally(poor)) < told[0]  # type: ignore[arg-type]
+
+
+def test_features_of_confidence() -> None:
+    ballots = [Ballot("a", False, 0.5), Ballot("b", False, 0.9), Ballot("b", False, 0.75)]
+    counted = tally(ballots)
+    assert counted is not None
+    assert features(ballots, counted) == (1.0, pytest.approx(math.log(9)), 1.0, 1.0)
+
+
+def test_doubts_are_told_of_unsure_answers_only() -> None:
+    split = tally([Ballot(key, False, 0.5) for key in "abc"])
+    agreed = tally([Ballot("a", False, 0.5)] * 2)
+    assert split is not None
+    assert agreed is not None
+    near = asked("colour of singers", KNOWN, [], similarity=0.5, lead=0.0)
+    assert doubts_of(0.9, agreed, near) == ()
+    assert doubts_of(0.3, agreed, near) == (
+        "another source fits nearly as well",
+        "nothing here is called 'colour'",
+        "check the SQL",
+    )
+    assert doubts_of(0.9, split, QUESTION)[0] == "the programs tried do not agree"
+
+
+@pytest.mark.parametrize(
+    ("told", "words"),
+    [
+        (SURE, "sure (70%)"),
+        (0.6, "fairly sure (60%)"),
+        (UNSURE, "fairly sure (50%)"),
+        (0.1, "not sure (10%)"),
+    ],
+)
+def test_in_words(told: float, words: str) -> None:
+    assert in_words(told) == words
