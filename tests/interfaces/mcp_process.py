@@ -22,7 +22,7 @@ WAIT_S = 180
 TOKEN = "a-secret-token-0123456789-abcdef"
 # The command with scripted models, which print, as careless libraries do.
 SCRIPT = """
-import os, sys
+import os, sys, time
 import dbrag
 from dbrag.database import connect
 from dbrag.interfaces.cli import main
@@ -32,6 +32,7 @@ from tests.interfaces.mcp_bed import CITIES
 def reply(prompt):
     print("printed by a model")
     os.write(1, b"written by a library\\n")
+    time.sleep(float(os.environ.get("DEAF_S", "0")))
     return CITIES
 
 def with_fakes(*, settings):

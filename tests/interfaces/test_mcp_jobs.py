@@ -224,11 +224,13 @@ def test_indexing_ends_with_the_server(small_shop: Path, monkeypatch: pytest.Mon
     async def work() -> None:
         with database(small_shop) as db:
             monkeypatch.setattr(db, "opened_index", endless)
-            async with connected(db) as (calls, _):
+            async with connected(db) as (calls, service):
                 call = asyncio.ensure_future(calls("search_tables", question="customers"))
                 assert await until(began.is_set)
                 call.cancel()
-        assert not [t for t in threading.enumerate() if t.name.startswith("dbrag-index")]
+                assert await until(lambda: not service.board.active())
+                assert service.busy
+            assert not service.busy
 
     run(work())
 

@@ -8,9 +8,11 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from tests.interfaces.mcp_bed import QUESTION, Calls, run
@@ -28,6 +30,11 @@ from tests.interfaces.mcp_process import (
 
 __all__ = ["guarded_server", "open_server", "shop"]  # fixtures
 
+HELLO = {
+    "jsonrpc": "2.0", "id": 1, "method": "initialize",
+    "params": {"protocolVersion": "2025-06-18", "capabilities": {},
+               "clientInfo": {"name": "test", "version": "1"}},
+}  # fmt: skip
 ENDLESS = "SELECT COUNT(*) FROM orders a, orders b, orders c, orders d, orders e"
 
 
@@ -67,9 +74,7 @@ def test_over_standard_input_and_output(shop: Path, mode: str, tmp_path: Path) -
 
 def test_standard_output_holds_nothing_but_the_protocol(shop: Path) -> None:
     asked: list[dict[str, Any]] = [
-        {"id": 1, "method": "initialize", "params": {
-            "protocolVersion": "2025-06-18", "capabilities": {},
-            "clientInfo": {"name": "test", "version": "1"}}},
+        HELLO,
         {"method": "notifications/initialized"},
         {"id": 2, "method": "tools/call", "params": {
             "name": "ask", "arguments": {"question": QUESTION}}},
@@ -104,6 +109,29 @@ def test_standard_output_holds_nothing_but_the_protocol(shop: Path) -> None:
     assert b"printed by a model" in err
 
 
+def test_it_ends_with_its_agent_although_a_model_does_not_listen(shop: Path) -> None:
+    process = subprocess.Popen(
+        [sys.executable, *command(shop)],
+        env=environment(DEAF_S="600"),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    try:
+        assert process.stdin
+        assert process.stderr
+        for message in (HELLO, {"id": 2, "method": "tools/call", "params": {
+                "name": "ask", "arguments": {"question": QUESTION}}}):  # fmt: skip
+            process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
+            process.stdin.flush()
+        assert process.stderr.readline() == b"printed by a model\n"
+        process.stdin.close()
+        assert process.wait(WAIT_S) == 0
+    finally:
+        process.kill()
+        process.wait()
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="no signals to another process")
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_ends_it_although_standard_input_stays_open(
@@ -119,12 +147,9 @@ def test_a_signal_ends_it_although_standard_input_stays_open(
     try:
         assert process.stdin
         assert process.stdout
-        hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
-            "protocolVersion": "2025-06-18", "capabilities": {},
-            "clientInfo": {"name": "test", "version": "1"}}}  # fmt: skip
         query = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {
             "name": "run_query", "arguments": {"sql": ENDLESS}}}  # fmt: skip
-        process.stdin.write(json.dumps(hello).encode() + b"\n")
+        process.stdin.write(json.dumps(HELLO).encode() + b"\n")
         process.stdin.flush()
         process.stdout.readline()
         process.stdin.write(json.dumps(query).encode() + b"\n")
@@ -193,5 +218,41 @@ def test_a_client_that_leaves_frees_its_job(shop: Path, mode: str) -> None:
 
     try:
         run(work())
+    finally:
+        assert server.stop() == 0
+
+
+def test_clients_that_are_killed_free_their_jobs(shop: Path) -> None:
+    """In the protocol's older form, without a word."""
+    server = Http(shop, DBRAG_TIMEOUT_S="300")
+    headers = {"Accept": "application/json, text/event-stream"}
+    query = {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {
+        "name": "run_query", "arguments": {"sql": ENDLESS}}}  # fmt: skip
+
+    def leave(_: int) -> None:
+        with httpx.Client(headers=headers, timeout=WAIT_S) as client:
+            hello = client.post(server.url, json=HELLO)
+            session = {"Mcp-Session-Id": hello.headers["mcp-session-id"]}
+            client.post(
+                server.url,
+                json={"jsonrpc": "2.0", "method": "notifications/initialized"},
+                headers=session,
+            )
+            with pytest.raises(httpx.ReadTimeout):
+                client.post(server.url, json=query, headers=session, timeout=2.0)
+
+    async def work() -> None:
+        from mcp import Client
+
+        async with Client(server.url) as client:
+            rows, _ = await Calls(client).good("run_query", sql="SELECT 1")
+            assert rows["rows"] == [[1]]
+
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(leave, range(8)))
+        started = time.monotonic()
+        run(work())
+        assert time.monotonic() - started < 60  # and not the 300 s of a statement
     finally:
         assert server.stop() == 0

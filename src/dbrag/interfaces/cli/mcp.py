@@ -78,17 +78,28 @@ def mcp(
     with run.database() as database:
         service = Service(database, call_s=request_timeout)
         server = build_server(service, verbose=run.verbose)
+        code = 0
         if options is not None:
             run_http(server, service, options, lambda url: _ready(run, options, url))
-            return 0
-        if output.is_terminal(sys.stdin) and not run.quiet:
-            output.note("speaking MCP on standard input: agents start this command (docs/mcp.md)")
-        code = run_stdio(server, service)
-        if code:
-            database.close()
-            output.note("error: interrupted")
-            os._exit(code)  # a thread waits for standard input, and nothing else ends it
+        else:
+            if output.is_terminal(sys.stdin) and not run.quiet:
+                output.note("speaking MCP on standard input: agents start it (docs/mcp.md)")
+            code = run_stdio(server, service)
+        if code or service.busy:
+            _leave(code)
     return 0
+
+
+def _leave(code: int) -> None:
+    """End the process although a thread does not: one waits for standard input, or for an engine.
+
+    An index that was being made is as it was before.
+    """
+    if code:
+        output.note("error: interrupted")
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
 
 
 def _ready(run: Run, options: ServeOptions, url: str) -> None:

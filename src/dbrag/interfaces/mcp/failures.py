@@ -140,7 +140,16 @@ def set_up_log(verbose: bool) -> None:
 
     The SDK would else add a handler of its own, which draws.
     """
+    from dbrag.interfaces.cli.app import OnceFilter
+
     root = logging.getLogger()
     if not root.handlers:
-        root.addHandler(StderrHandler(verbose))
+        handler, once = StderrHandler(verbose), OnceFilter()
+        # A file that cannot be read is met at every look; what a call does is told every time.
+        handler.addFilter(
+            lambda one: (
+                not one.name.startswith("dbrag.") or one.name == log.name or once.filter(one)
+            )
+        )
+        root.addHandler(handler)
         root.setLevel(logging.INFO if verbose else logging.WARNING)

@@ -281,8 +281,10 @@ async def _called(
     async def tell(number: int, message: str) -> None:
         await ctx.report_progress(number, None, sound(message))
 
+    # Over HTTP a client may just be gone; in the protocol's older form nothing else tells it.
+    gone = getattr(ctx.request_context.request, "is_disconnected", None)
     try:
-        return await service.call(kind, work, tell, lane)
+        return await service.call(kind, work, tell, lane, gone)
     except DbragError as error:
         raise ToolError(message_of(error)) from error
     except MemoryError as error:

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import threading
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeout
 from concurrent.futures import wait as wait_for
 from dataclasses import replace
@@ -23,7 +24,7 @@ from dbrag.interfaces.cli import output
 from dbrag.interfaces.cli.ask import tell_remote
 from dbrag.interfaces.cli.notices import indexing_text, next_text
 from dbrag.interfaces.cli.search import may_rerank
-from dbrag.interfaces.http.jobs import Board, Lane, events_of
+from dbrag.interfaces.http.jobs import Board, Job, Lane, events_of
 from dbrag.interfaces.mcp import catalog
 from dbrag.interfaces.mcp.pages import KEEP_S, Results, take_rows
 from dbrag.interfaces.mcp.shapes import (
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
 
 Listener = Callable[[Mapping[str, Any]], None]
 Tell = Callable[[int, str], Awaitable[None]]
+Gone = Callable[[], Awaitable[bool]]
 
 AT_ONCE = 4
 """Calls at work in each lane; of questions to a model of this machine one, it has one context."""
@@ -57,6 +59,8 @@ CALL_S = 900.0
 HEARTBEAT_S = 5.0
 """Seconds after which a call that goes on says so again: clients count the time since then."""
 _LOOK_S = 0.2
+_GONE_S = 1.0
+_END_S = 5.0
 _EVIDENCE = ("joins", "filters", "groups", "results", "sets", "order")
 
 
@@ -83,6 +87,8 @@ class Service:
         self.board = Board(lanes, call_s)
         self._results = Results()
         self._indexer = ThreadPoolExecutor(1, thread_name_prefix="dbrag-index")
+        self._indexing: list[Future[Index]] = []
+        self._lock = threading.Lock()
         self._closing = Cancellation()
         self._told_remote: set[bool] = set()
 
@@ -93,24 +99,39 @@ class Service:
         return model if is_remote(model) else None
 
     async def close(self) -> None:
-        """Stop what runs, and wait until it has ended."""
+        """Stop what runs, and wait a little until it has ended; see :attr:`busy`."""
         self._closing.cancel()
         await self.board.stop(0.0)
-        self._indexer.shutdown(wait=True, cancel_futures=True)
+        self._indexer.shutdown(wait=False, cancel_futures=True)
+        end = time.monotonic() + _END_S
+        while self.busy and time.monotonic() < end:
+            await asyncio.sleep(0.05)
+
+    @property
+    def busy(self) -> bool:
+        """Whether a thread is at work; after ``close`` one that does not look whether to stop."""
+        return bool(self.board.active()) or any(not one.done() for one in self._indexing)
 
     # ---- the way of a call ----------------------------------------------------------
 
     async def call(
-        self, kind: str, work: Callable[[Listener], Any], tell: Tell, lane: str = "work"
+        self,
+        kind: str,
+        work: Callable[[Listener], Any],
+        tell: Tell,
+        lane: str = "work",
+        gone: Gone | None = None,
     ) -> Any:
         """The result of ``work``, done in a thread; a caller that is cancelled stops it.
 
         Args:
             work: given a listener for ``on_event``.
             tell: is told what goes on, with a number that grows; its failures are of no account.
+            gone: whether the client has left without a word, where that can be known.
 
         Raises:
             Busy, Stopping, TimedOut: it was not done, or not in time.
+            JobCancelled: the client has left.
             BaseException: whatever ``work`` raises.
         """
         loop = asyncio.get_running_loop()
@@ -122,12 +143,21 @@ class Service:
             listener=lambda event: said.put_nowait(next_text(event)),
         )
         waiter = asyncio.ensure_future(self.board.result(job))
-        teller = asyncio.ensure_future(_tell_all(said, tell))
+        beside = [asyncio.ensure_future(_tell_all(said, tell))]
+        if gone is not None:
+            beside.append(asyncio.ensure_future(self._watch(job, gone)))
         try:
             return await waiter
         finally:
-            teller.cancel()
-            waiter.cancel()
+            for one in (*beside, waiter):
+                one.cancel()
+
+    async def _watch(self, job: Job, gone: Gone) -> None:
+        """Give a job up when its client has left; without end else."""
+        while True:
+            await asyncio.sleep(_GONE_S)
+            if await gone():
+                self.board.cancel(job)
 
     def index(self, listener: Listener) -> Index:
         """The index, brought up to date first; called in the thread of a job.
@@ -141,7 +171,9 @@ class Service:
             with cancellable(self._closing):
                 return self.database.opened_index(listener)
 
-        future = self._indexer.submit(opened)
+        with self._lock:
+            future = self._indexer.submit(opened)
+            self._indexing = [future, *(one for one in self._indexing if not one.done())]
         while not future.done():
             try:
                 check()

@@ -29,13 +29,11 @@ if TYPE_CHECKING:
 DEFAULT_HOST = "127.0.0.1"
 PATH = "/mcp"
 BODY_BYTES = 1_048_576
-HEAD_BYTES = 32_768
-MAX_CONNECTIONS = 500
 MAX_SESSIONS = 200
 IDLE_S = 1800.0
 _ADDRESS = re.compile(r"(?:(?:\[(?P<v6>[0-9A-Fa-f:.]+)\]|(?P<name>[^:\[\]]+)):)?(?P<port>\d{1,5})")
-_GUARDED = "/api"
-"""Before a path, for the rules of ``http.access``: they ask for the token there."""
+_GUARDED = "/api/mcp"
+"""Before every path, for the rules of ``http.access``: they ask for the token there."""
 
 
 def http_options(
@@ -97,6 +95,8 @@ def run_http(
     """
     import uvicorn
 
+    from dbrag.interfaces.http.protocol import HEAD_BYTES, KEEP_ALIVE_S, protocol_of
+
     class Server(uvicorn.Server):
         @contextlib.contextmanager
         def capture_signals(self) -> Iterator[None]:
@@ -105,7 +105,7 @@ def run_http(
     listening = _listen(options)
     config = uvicorn.Config(
         http_app(server, options),
-        http="h11",
+        http=protocol_of(options.body_s),
         ws="none",
         lifespan="on",
         log_config=None,
@@ -113,8 +113,7 @@ def run_http(
         server_header=False,
         proxy_headers=False,  # what a client says of itself is not believed
         h11_max_incomplete_event_size=HEAD_BYTES,
-        limit_concurrency=MAX_CONNECTIONS,
-        timeout_keep_alive=15,
+        timeout_keep_alive=KEEP_ALIVE_S,
         timeout_graceful_shutdown=1,  # streams of idle clients never end by themselves
     )
     serving = Server(config)
