@@ -338,7 +338,8 @@ def programs(draw: st.DrawFn) -> list[tuple[str, str]]:
             )
         )
         latest = {name.casefold(): (name, text) for name, text in steps}
-        ordered = [name for name, text in latest.values() if text.endswith((" k", " 2"))]
+        ends = (" ORDER BY v DESC, k", " ORDER BY 1, 2")
+        ordered = [name for name, text in latest.values() if text.endswith(ends)]
         if ordered and draw(st.booleans()):
             # Sorted rows are taken as they come.
             sql = f'SELECT k, v FROM "{draw(st.sampled_from(ordered))}" AS x{where} LIMIT 2'
