@@ -65,3 +65,15 @@ def test_what_neither_the_data_nor_the_question_can_mean_is_said(league: Path) -
     assert answer.text == (
         "this cannot be answered here, because nothing in league is called 'referees'"
     )
+
+
+def test_mending_can_be_switched_off(league: Path) -> None:
+    sql = "SELECT motto FROM wage WHERE amount = 20"
+    with connect(league, sql, votes=1, rounds=0) as db:
+        mended = db.ask("Which motto has a wage of 20?")
+    with connect(league, sql, votes=1, rounds=0, mend="off") as db:
+        raw = db.ask("Which motto has a wage of 20?")
+    assert mended.execution is not None
+    assert mended.execution.rows == (("Never",),)
+    assert [w.message for w in mended.warnings if w.code == "mended"] == ["joined club"]
+    assert raw.status == "failed"

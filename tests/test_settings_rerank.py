@@ -21,6 +21,7 @@ from dbrag.settings import Settings, load_settings
         ("rerank_tokens = 0", "rerank_tokens must be at least 1"),
         ("m = 0", "m must be at least 1"),
         ('selection = "on"', 'selection must be one of "auto", "off", not \'on\''),
+        ('mend = "yes"', 'mend must be one of "on", "off", not \'yes\''),
         ("prompt_tokens = 0", "prompt_tokens must be at least 1, not 0"),
         ('prompt_tokens = "many"', "prompt_tokens in .* must be a whole number, not 'many'"),
         ("context_rows = -1", "context_rows must not be negative"),

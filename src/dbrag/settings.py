@@ -31,6 +31,7 @@ DEFAULT_MODEL = "local:qwen2.5-coder-1.5b"
 _WORDS = {
     "infer_joins": ("all", "undeclared", "off"),
     "selection": ("auto", "off"),
+    "mend": ("on", "off"),
     "rerank": ("auto", "on", "off"),
     "reply_cache": ("auto", "on", "off"),
     "row_context": ("relevant", "random", "none"),
@@ -58,6 +59,8 @@ class Settings:
         prompt_tokens: what a program prompt may take; None depends on the model.
         votes: programs voted on.
         rounds: repair rounds for one program.
+        mend: whether names, joins and compared texts of a program are put right by rule ("on",
+            "off"), before the model is asked again.
         program: how it is written: "query" (one statement at once) or "steps".
         looks: whether a step is looked at before the next is written: "on", "off", or "auto"
             (in local engines: SQLite, DuckDB, data files).
@@ -112,6 +115,7 @@ class Settings:
     k: int = 50
     top: int = 5
     selection: str = "auto"
+    mend: str = "on"
     prompt_tokens: int | None = None
     votes: int = 3
     rounds: int = 3

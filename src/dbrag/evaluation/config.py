@@ -33,6 +33,7 @@ _REASONING = frozenset(
         "rounds",
         "top",
         "selection",
+        "mend",
         "prompt_tokens",
         "program",
         "looks",

@@ -244,7 +244,7 @@ class Workshop:
         try:
             admitted = self.allowed(sql)
         except UnknownName as error:
-            mended = self._mended(sql)
+            mended = self._mended(sql) if self.settings.mend == "on" else None
             if mended is None:
                 raise
             try:
@@ -252,6 +252,8 @@ class Workshop:
             except DbragError:
                 raise error from None  # what the model wrote is what it has to hear of
             changes = mended.changes
+        if self.settings.mend == "off":
+            return admitted, changes
         literals = repair.mend_literals(admitted.sql, self.tables, dialect, self._spelling)
         if literals is not None:
             admitted = self.allowed(literals.sql)
