@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
@@ -91,6 +92,8 @@ def test_ask(shop: dbrag.Database, mode: str) -> None:
             assert answer["status"] == "answered"
             assert answer["sql"] == CITIES
             assert answer["agreement"] == 1.0
+            assert 0 < answer["confidence"] < 1
+            assert re.search(r"\nconfidence: (fairly |not )?sure \(\d+%\)", text)
             assert answer["result"]["row_count"] == 12
             assert len(answer["result"]["rows"]) == 5
             assert "showing rows 1-5 of 12; next: offset=5" in text

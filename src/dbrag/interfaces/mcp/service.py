@@ -337,6 +337,7 @@ def _answered(answer: Answer, result: Rows | None) -> Answered:
         result=result,
         sql=answer.sql,
         agreement=None if answer.agreement is None else round(answer.agreement, 4),
+        confidence=None if answer.confidence is None else round(answer.confidence, 4),
         votes_requested=answer.votes_requested,
         votes_valid=answer.votes_valid,
         readings=[

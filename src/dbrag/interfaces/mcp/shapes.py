@@ -204,6 +204,7 @@ class Answered:
     result: Annotated[Rows | None, Doc("Null where nothing was computed.")]
     sql: Annotated[str | None, Doc("The program; also one that failed.")]
     agreement: Annotated[float | None, Doc("Share of the programs with this result, 0..1.")]
+    confidence: Annotated[float | None, Doc("Estimated probability that it is right, 0..1.")]
     votes_requested: int
     votes_valid: int
     readings: list[OtherReading]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from dbrag.interfaces.cli.tables import cell_text
+from dbrag.reasoning.sureness import in_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -122,6 +123,8 @@ def answer_text(answer: Answered) -> str:
     if answer.agreement is not None:
         of = f"{answer.votes_valid:,} programs"
         lines.append(f"agreement: {answer.agreement:.0%} of {of} gave this result")
+    if answer.confidence is not None:
+        lines.append(f"confidence: {in_words(answer.confidence)}")
     for reading in answer.readings:
         lines.append(
             f"another reading ({cell_text(reading.difference)}): {cell_text(reading.text)}; "
