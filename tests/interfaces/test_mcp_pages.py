@@ -163,7 +163,7 @@ def test_values_are_exact_and_hostile_ones_are_data(odd: Path) -> None:
                 assert "\u202e" not in text
                 table, text = await calls.good("describe_table", table="odd.notes\n; ignore")
                 assert table["table"] == "odd.notes\n; ignore"
-                assert text.startswith("table odd.notes\\n; ignore, 1 rows; in SQL (sqlite): ")
+                assert text.startswith("table odd.notes\\n; ignore, 1 row; in SQL (sqlite): ")
                 sql = f"SELECT COUNT(*) FROM {table['sql_name']}"
                 assert (await calls.good("run_query", sql=sql))[0]["rows"] == [[1]]
                 (content,) = (await calls.client.read_resource("dbrag://tables")).contents

@@ -128,6 +128,29 @@ def test_a_remote_model_is_told(shop: dbrag.Database) -> None:
     run(work())
 
 
+def test_what_leaves_the_machine_is_said_before_it_does(
+    small_shop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from dbrag.interfaces.mcp import service as module
+
+    order: list[str] = []
+    monkeypatch.setattr(
+        module, "tell_remote", lambda settings, *, chat: order.append(f"told, chat={chat}")
+    )
+
+    async def work() -> None:
+        with database(small_shop) as db:
+            index, ask = db.index, db.ask
+            monkeypatch.setattr(db, "index", lambda *a, **k: [order.append("index"), index()][1])
+            monkeypatch.setattr(db, "ask", lambda *a, **k: [order.append("ask"), ask(*a, **k)][1])
+            async with connected(db) as (calls, _):
+                await calls.good("describe_table", table="orders")
+                await calls("ask", question="How many customers are there?")
+
+    run(work())
+    assert order == ["told, chat=False", "index", "told, chat=True", "ask"]
+
+
 def test_the_description_of_ask_names_a_remote_model(shop: dbrag.Database) -> None:
     async def work() -> None:
         with database(shop.sources[0].location, index=shop.index_dir) as db:

@@ -156,8 +156,9 @@ class Service:
         """Give a job up when its client has left; without end else."""
         while True:
             await asyncio.sleep(_GONE_S)
-            if await gone():
-                self.board.cancel(job)
+            with contextlib.suppress(OSError, RuntimeError):  # no connection to look at
+                if await gone():
+                    self.board.cancel(job)
 
     def index(self, listener: Listener) -> Index:
         """The index, brought up to date first; called in the thread of a job.
@@ -166,6 +167,8 @@ class Service:
             Cancelled: the caller left; what was begun goes on.
             IndexUnusable, SourceError, ModelError: as ``Database.opened_index``.
         """
+
+        self._tell_remote(chat=False)  # the encoder may be one that is sent the texts
 
         def opened() -> Index:
             with cancellable(self._closing):
@@ -190,9 +193,9 @@ class Service:
         self, question: str, offset: int, limit: int, listener: Listener
     ) -> FoundTables:
         """A page of the tables that fit a question."""
-        index = self.index(listener)
         settings = self.database.settings
-        self._tell_remote(may_rerank(settings, None))
+        self._tell_remote(chat=may_rerank(settings, None))
+        index = self.index(listener)
         found = self.database.search(question, top=settings.k, on_event=listener)
         return catalog.found_tables(index, found, offset, limit)
 
@@ -208,7 +211,6 @@ class Service:
     ) -> FoundValues:
         """A page of the places where a text is stored."""
         index = self.index(listener)
-        self._tell_remote(chat=False)
         return catalog.found_values(self.database, index, text, tables, offset, limit)
 
     def table_list(self, offset: int, listener: Listener) -> dict[str, Any]:
@@ -238,8 +240,8 @@ class Service:
         listener: Listener,
     ) -> Answered:
         """The answer to a question, with the first page of its rows."""
-        self.index(listener)
         self._tell_remote(chat=True)
+        self.index(listener)
         answer = self.database.ask(question, tables=tables, exclude=exclude, on_event=listener)
         if answer.execution is None or answer.program is None:
             return _answered(answer, None)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from dbrag.interfaces.cli.render import count
 from dbrag.interfaces.cli.tables import cell_text
 from dbrag.reasoning.sureness import in_words
 
@@ -31,10 +32,8 @@ def tables_text(found: FoundTables) -> str:
     """The tables that fit, best first."""
     lines = [_shown(found.shown, found.next_offset)]
     for one in found.tables:
-        count = "" if one.row_count is None else f", {one.row_count:,} rows"
-        lines.append(
-            f"{cell_text(one.table)} (score {one.score:g}{count}): {cell_text(one.reason)}"
-        )
+        rows = "" if one.row_count is None else f", {count(one.row_count, 'row')}"
+        lines.append(f"{cell_text(one.table)} (score {one.score:g}{rows}): {cell_text(one.reason)}")
         more = one.column_count - len(one.columns)
         names = [cell_text(name) for name in one.columns] + ([f"{more:,} more"] if more else [])
         lines.append(f"  columns: {', '.join(names)}")
@@ -47,8 +46,8 @@ def tables_text(found: FoundTables) -> str:
 
 def table_text(table: TableInfo) -> str:
     """A table, its columns and joins."""
-    count = "" if table.row_count is None else f", {table.row_count:,} rows"
-    lines = [f"{table.kind} {cell_text(table.table)}{count}; in SQL ({table.dialect}): "]
+    rows = "" if table.row_count is None else f", {count(table.row_count, 'row')}"
+    lines = [f"{table.kind} {cell_text(table.table)}{rows}; in SQL ({table.dialect}): "]
     lines[0] += cell_text(table.sql_name)
     if table.comment:
         lines.append(f"comment: {cell_text(table.comment)}")
@@ -60,10 +59,10 @@ def table_text(table: TableInfo) -> str:
         sure = "declared" if join.declared else f"inferred, {join.confidence:.0%} sure"
         lines.append(f"join ({sure}): {cell_text(join.on)}")
     if (more := table.join_count - len(table.joins[:_LISTED])) > 0:
-        lines.append(f"and {more:,} more joins")
+        lines.append(f"and {count(more, 'more join')}")
     lines += [f"note: {cell_text(note)}" for note in table.notes]
     if table.redacted:
-        lines.append(f"{table.redacted:,} columns are redacted: nobody may read them")
+        lines.append(f"redacted, nobody may read them: {count(table.redacted, 'column')}")
     return "\n".join(lines)
 
 
@@ -101,7 +100,7 @@ def rows_text(result: Rows) -> str:
             f"cut: row {result.offset + cut.row + 1:,}, {name} has {cut.characters:,} characters"
         )
     if (more := len(result.cut) - _LISTED) > 0:
-        lines.append(f"cut: {more:,} more cells")
+        lines.append(f"cut: {count(more, 'more cell')}")
     lines += [result.paging] if result.paging else []
     return "\n".join(lines + _notices(result.warnings))
 
@@ -121,8 +120,8 @@ def answer_text(answer: Answered) -> str:
     if answer.sql:
         lines.append(f"sql: {cell_text(answer.sql)}")
     if answer.agreement is not None:
-        of = f"{answer.votes_valid:,} programs"
-        lines.append(f"agreement: {answer.agreement:.0%} of {of} gave this result")
+        programs = count(answer.votes_valid, "program")
+        lines.append(f"agreement: {answer.agreement:.0%} of {programs} gave this result")
     if answer.confidence is not None:
         lines.append(f"confidence: {in_words(answer.confidence)}")
     for reading in answer.readings:
