@@ -41,6 +41,8 @@ def test_pages_cover_a_list_once_and_in_order(sizes: list[int], limit: int) -> N
         assert page.total == len(entries)
         assert len(taken) <= limit
         assert len(taken) == 1 or sum(size for _, size in taken) <= MAX_CHARS
+        assert page.full == (len(taken) < min(limit, len(entries) - offset))
+        assert ("20,000 characters" in page.shown) == page.full
         assert taken or not entries
         seen += taken
         offset = page.next_offset
@@ -59,7 +61,8 @@ def test_pages_cover_a_list_once_and_in_order(sizes: list[int], limit: int) -> N
 def test_what_is_cut_is_told_and_nothing_else_is_cut(rows: list[tuple[Any, ...]]) -> None:
     whole = execution(rows, 2)
     shown, cut, page = take_rows(whole, 0, 500)
-    assert page.shown == ("0 rows" if not rows else f"rows 1-{len(shown)} of {len(rows)}")
+    assert page.shown.startswith(f"rows 1-{len(shown)} of {len(rows)}" if rows else "0 rows")
+    assert page.full == (len(shown) < len(rows))
     places = {(one.row, one.column): one.characters for one in cut}
     for i, row in enumerate(shown):
         text = rows[i][1]
@@ -188,6 +191,8 @@ def test_long_rows_make_short_pages_and_long_cells_are_cut(odd: Path) -> None:
                     page, text = await calls.good("run_query", sql=sql, offset=offset, limit=500)
                     assert json_size(page["rows"]) < MAX_CHARS + 2 * len(page["rows"])
                     assert len(text) < 1.2 * MAX_CHARS
+                    told = " (as many as 20,000 characters hold); next: offset="
+                    assert (told in text) == (page["next_offset"] is not None)
                     rows += page["rows"]
                     offset = page["next_offset"]
                 assert [row[0] for row in rows] == [*range(300), 999]

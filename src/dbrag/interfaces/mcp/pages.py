@@ -40,12 +40,16 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Page:
-    """A part of a list: entries ``offset`` to ``end`` (not included) of ``total``."""
+    """A part of a list: entries ``offset`` to ``end`` (not included) of ``total``.
+
+    ``full``: there would be more of them, if a page held more characters.
+    """
 
     offset: int
     end: int
     total: int
     what: str
+    full: bool = False
 
     @property
     def next_offset(self) -> int | None:
@@ -57,7 +61,8 @@ class Page:
         """``rows 1-50 of 1,234``; ``0 rows``."""
         if self.end == self.offset:
             return f"0 {self.what}"
-        return f"{self.what} {self.offset + 1:,}-{self.end:,} of {self.total:,}"
+        part = f"{self.what} {self.offset + 1:,}-{self.end:,} of {self.total:,}"
+        return part + (f" (as many as {MAX_CHARS:,} characters hold)" if self.full else "")
 
 
 def page_of(sizes: Iterable[int], offset: int, total: int, what: str) -> Page:
@@ -77,7 +82,7 @@ def page_of(sizes: Iterable[int], offset: int, total: int, what: str) -> Page:
     for size in sizes:
         left -= size
         if left < 0 and end > offset:
-            break
+            return Page(offset, end, total, what, full=True)
         end += 1
     return Page(offset, end, total, what)
 
