@@ -161,3 +161,21 @@ def test_what_is_inferred_is_never_certain() -> None:
 def test_an_edge_as_text() -> None:
     edge = JoinEdge(ref("a"), ("x", "y"), ref("b"), ("u", "v"))
     assert str(edge) == f"{ref('a')}.x = {ref('b')}.u and {ref('a')}.y = {ref('b')}.v"
+
+
+def test_the_only_shortest_route() -> None:
+    graph = shop()
+    assert [place.name for place in graph.only_route({ref("line")}, ref("city"))] == [
+        *("line", "order", "customer", "city")
+    ]
+    assert graph.only_route({ref("city"), ref("order")}, ref("customer")) == []  # from either
+    assert graph.only_route({ref("line")}, ref("alone")) == []
+    assert graph.only_route({ref("alone")}, ref("alone")) == [ref("alone")]
+
+
+def test_two_routes_as_short_as_each_other_are_none() -> None:
+    graph = JoinGraph.from_tables(
+        [table("a", key("b"), key("c")), table("b", key("d")), table("c", key("d")), table("d")]
+    )
+    assert graph.only_route({ref("a")}, ref("d")) == []
+    assert graph.only_route({ref("a"), ref("b")}, ref("d")) == [ref("b"), ref("d")]

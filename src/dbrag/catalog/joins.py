@@ -106,10 +106,28 @@ class JoinGraph:
             default=(),
         )
 
-    def route(self, reached: Collection[TableRef], target: TableRef) -> list[TableRef]:
-        """A shortest path from one of ``reached`` to ``target``, both ends included; empty
-        if there is none. Lengths as in :meth:`path`."""
-        return self._route(set(reached), {target})
+    def only_route(self, reached: Collection[TableRef], target: TableRef) -> list[TableRef]:
+        """The shortest path from one of ``reached`` to ``target``, both ends included; empty
+        if there is none or others are as short. Lengths as in :meth:`path`."""
+        before: dict[TableRef, TableRef | None] = dict.fromkeys(reached)
+        lengths, ways, done = dict.fromkeys(reached, 0), dict.fromkeys(reached, 1), set()
+        queue = [(0, str(place), place) for place in lengths]
+        heapq.heapify(queue)
+        while queue:
+            length, _, place = heapq.heappop(queue)
+            if place == target:
+                return _back(place, before) if ways[place] == 1 else []
+            if place in done:
+                continue
+            done.add(place)
+            for other in self.neighbours(place):
+                total = length + _length(self.between(place, other)[0])
+                if total < lengths.get(other, total + 1):
+                    lengths[other], ways[other], before[other] = total, ways[place], place
+                    heapq.heappush(queue, (total, str(other), other))
+                elif total == lengths[other]:
+                    ways[other] += ways[place]
+        return []
 
     def _tree(self, start: TableRef, wanted: list[TableRef]) -> tuple[JoinEdge, ...]:
         reached = {start}

@@ -20,6 +20,14 @@ NEAR = 0.84
 """Nearness from which an unknown name is taken for a misspelt one."""
 _CALLED, _PREFIXED, _SHORTENED = 0.97, 0.95, 0.9
 _NAME = re.compile(r"[\w -]+")
+_DIGITS = re.compile(r"\d+")
+_VOWELS = re.compile("[aeiouy]")
+_SAME_WORD = 0.6
+"""Likeness of two words below which neither is the other misspelt."""
+_GENERAL = frozenset(["data", "detail", "details", "info", "information", "list", "table"])
+"""Words of tables' names that do not say what the rows are."""
+_PREPOSITIONS = frozenset(["at", "by", "for", "from", "in", "of", "on", "per", "to", "with"])
+"""What follows them only says which rows."""
 _NUMBERS = ("no", "nr", "nbr")
 _LEAST_LETTERS = 3
 """Of an abbreviated word."""
@@ -37,7 +45,7 @@ def nearness(name: str, column: Column, table: Table) -> float:
         return _PREFIXED
     if shortened(name, real):
         return max(near, _SHORTENED)
-    return near
+    return 0.0 if _contradict(name, real) else near
 
 
 def nearest(name: str, tables: Iterable[tuple[str, Table]]) -> tuple[str, str] | None:
@@ -79,6 +87,17 @@ def is_called(named: Table | Column, name: str) -> bool:
     return any(spelling(name, other) == 1.0 for other in spoken_names(named)[1:])
 
 
+def _contradict(name: str, real: str) -> bool:
+    """Whether two names that look alike say different things: ``max_depth`` and ``min_depth``,
+    ``sales_2019`` and ``sales_2020``."""
+    words, parts = split_identifier(name).split(), split_identifier(real).split()
+    if _DIGITS.findall(name) != _DIGITS.findall(real):
+        return True
+    if len(words) != len(parts) or len(words) < 2:
+        return False
+    return any(spelling(word, part) < _SAME_WORD for word, part in zip(words, parts, strict=True))
+
+
 def shortened(name: str, real: str) -> bool:
     """Whether ``real`` is ``name`` with words shortened: ``dept_no`` for ``department_number``,
     ``lname`` and ``stu_lname`` for ``last_name``."""
@@ -101,6 +120,9 @@ def _is_short_for(part: str, word: str) -> bool:
     few = 2 if word.startswith(part) else _LEAST_LETTERS
     if not few <= len(part) < len(word) or part[0] != word[0]:
         return False
+    # "age" of "average", "city" of "capacity" and "count" of "contract" are words of their own
+    if part.endswith("e") or (not word.startswith(part) and len(_VOWELS.findall(part)) > 1):
+        return False
     letters = iter(word)
     return all(letter in letters for letter in part)
 
@@ -111,6 +133,15 @@ def table_of_words(name: str, tables: Sequence[Table]) -> Table | None:
     wanted = _stems(name) if _NAME.fullmatch(name) else set()
     found = [table for table in tables if wanted and wanted <= _stems(table.ref.name)]
     return found[0] if len(found) == 1 else None
+
+
+def is_of_kind(name: str, table: Table) -> bool:
+    """Whether a written name says what a table's rows are: ``members`` those of
+    ``Member_of_club`` and ``items`` those of ``order_items``, which ``orders`` are not."""
+    words = plain_words(split_identifier(table.ref.name))
+    end = next((i for i, word in enumerate(words) if i and word in _PREPOSITIONS), len(words))
+    kind = [word for word in words[:end] if word not in _GENERAL]
+    return not kind or stemmed(kind[-1:])[0] in _stems(name)
 
 
 def _stems(name: str) -> set[str]:

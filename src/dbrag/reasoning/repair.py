@@ -14,11 +14,14 @@ from dataclasses import dataclass
 import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
-from sqlglot.optimizer.scope import Scope, traverse_scope
+from sqlglot.optimizer.scope import Scope, ScopeType, traverse_scope
 
 from dbrag.execution.schema import spelling
-from dbrag.reasoning.nearness import is_called, nearest, table_of_words
+from dbrag.reasoning.nearness import is_called, is_of_kind, nearest, table_of_words
 from dbrag.types import Table
+
+_INNER = (ScopeType.SUBQUERY, ScopeType.SET_OPERATION)
+"""Scopes that may see the columns of the one around them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +58,14 @@ class TableNames:
         """The table that a FROM entry means."""
         return self.named(node.name, node.db)
 
-    def spelled_like(self, node: exp.Table) -> Table | None:
+    def spelled_like(self, node: exp.Table, *, loosely: bool = False) -> Table | None:
         """The one table whose name differs in case, blanks and punctuation only.
 
         Where there is none, the one that is called so otherwise (``catalog.notes``), and then
-        the one whose name has all words of the written one.
+        the one whose name has all words of the written one, if that says what its rows are.
+
+        Args:
+            loosely: its rows may be of another kind.
         """
         folded = node.db.casefold()
         here = [
@@ -71,7 +77,8 @@ class TableNames:
         found = found or [table for table in here if is_called(table, node.name)]
         if found:
             return found[0] if len(found) == 1 else None
-        return table_of_words(node.name, here)
+        table = table_of_words(node.name, here)
+        return table if table and (loosely or is_of_kind(node.name, table)) else None
 
 
 def _schema(table: Table) -> str:
@@ -98,9 +105,10 @@ def mend_names(sql: str, tables: Sequence[Table], dialect: str) -> Mended | None
         known = tables_in(scope, by_name)
         if not known:
             continue
-        outer = tables_in(scope.parent, by_name) if scope.parent else {}
         for column in own_columns(scope):
-            change = _mend_column(column, known, outer, scope)
+            if column.table.casefold() not in known and may_be_outer(column, scope, by_name):
+                continue
+            change = _mend_column(column, known, scope)
             if change:
                 changes.append(change)
     return Mended(tree.sql(dialect=dialect), tuple(changes)) if changes else None
@@ -150,6 +158,48 @@ def own_columns(scope: Scope) -> list[exp.Column]:
     return [one for one in scope.columns if one.parent_select is scope.expression]
 
 
+def enclosing(scope: Scope) -> list[Scope]:
+    """The queries whose columns a subquery sees, the nearest first."""
+    found = []
+    while scope.parent is not None and scope.scope_type in _INNER:
+        scope = scope.parent
+        found.append(scope)
+    return found
+
+
+def may_be_outer(column: exp.Column, scope: Scope, names: TableNames) -> bool:
+    """Whether a column that is not one of the scope's own may be that of a query around it."""
+    alias = column.table.casefold()
+    for outer in enclosing(scope):
+        if alias:
+            if alias in map(str.casefold, outer.sources):
+                return True
+            continue
+        tables = tables_in(outer, names)
+        if len(tables) < len(outer.sources):
+            return True  # a CTE or derived table: its columns are not known here
+        if any(table.column(column.name) for table in tables.values()):
+            return True
+    return False
+
+
+def is_alias(name: str, scope: Scope) -> bool:
+    """Whether the scope gives a result that name, letter case ignored."""
+    found = (e for e in scope.expression.expressions if isinstance(e, exp.Alias))
+    return name.casefold() in {alias.alias.casefold() for alias in found}
+
+
+def qualify(column: exp.Column, alias: str, scope: Scope) -> None:
+    """Name the table of a column by its alias, given without letter case, as FROM writes it."""
+    spelled = next(name for name in scope.sources if name.casefold() == alias)
+    source = scope.sources[spelled]
+    written = source.args.get("alias") or source if isinstance(source, exp.Table) else None
+    if written is not None and isinstance(written.this, exp.Identifier):
+        column.set("table", written.this.copy())
+    else:
+        column.set("table", exp.to_identifier(spelled))
+
+
 def _mend_tables(tree: exp.Expr, names: TableNames) -> list[str]:
     """Give unknown tables the name of the one that is spelled so; columns keep their prefix."""
     changes = []
@@ -167,18 +217,14 @@ def _mend_tables(tree: exp.Expr, names: TableNames) -> list[str]:
     return changes
 
 
-def _mend_column(
-    column: exp.Column, known: dict[str, Table], outer: dict[str, Table], scope: Scope
-) -> str | None:
+def _mend_column(column: exp.Column, known: dict[str, Table], scope: Scope) -> str | None:
     alias = column.table.casefold()
     if alias:
-        if alias in outer and alias not in known:
-            return None
         if alias in known and known[alias].column(column.name):
             return None
         if alias not in known and alias in {name.casefold() for name in scope.sources}:
             return None  # a CTE or derived table: its columns are not known here
-    elif _is_explained(column, known, outer, scope):
+    elif _is_explained(column, known, scope):
         return None
     before = column.sql()
     if alias in known and (called := _called(known[alias], column.name)):
@@ -188,7 +234,7 @@ def _mend_column(
     if len(homes) == 1:
         if _equals_itself(column, homes[0]):
             return None  # a join with itself joins everything: ``missing_join`` knows better
-        _requalify(column, homes[0], scope)
+        qualify(column, homes[0], scope)
         return f"{before} read as {column.sql()}"
     if homes:
         return None
@@ -199,7 +245,7 @@ def _mend_column(
     home, real = near
     rename(column, real)
     if alias or len(known) > 1:
-        _requalify(column, home, scope)
+        qualify(column, home, scope)
     return f"{before} read as {column.sql()}"
 
 
@@ -215,28 +261,16 @@ def _equals_itself(column: exp.Column, alias: str) -> bool:
     )  # fmt: skip
 
 
-def _is_explained(
-    column: exp.Column, known: dict[str, Table], outer: dict[str, Table], scope: Scope
-) -> bool:
+def _is_explained(column: exp.Column, known: dict[str, Table], scope: Scope) -> bool:
     """An unqualified name that is a column in scope, an alias, or may come from a CTE."""
-    if any(table.column(column.name) for table in (*known.values(), *outer.values())):
+    if any(table.column(column.name) for table in known.values()):
         return True
-    return len(known) < len(scope.sources) or column.name in _aliases(scope)
+    return len(known) < len(scope.sources) or is_alias(column.name, scope)
 
 
 def rename(column: exp.Column, name: str) -> None:
     """Give a column another name, quoted where it has to be."""
     column.set("this", exp.to_identifier(name, quoted=not re.fullmatch(r"[A-Za-z_]\w*", name)))
-
-
-def _requalify(column: exp.Column, alias: str, scope: Scope) -> None:
-    spelled = next(name for name in scope.sources if name.casefold() == alias)
-    column.set("table", exp.to_identifier(spelled))
-
-
-def _aliases(scope: Scope) -> set[str]:
-    expression = scope.expression
-    return {e.alias for e in expression.expressions if isinstance(e, exp.Alias)}
 
 
 def _called(table: Table, name: str) -> str | None:

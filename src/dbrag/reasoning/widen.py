@@ -38,7 +38,8 @@ def tables_meant(
         return ()
     names = TableNames(tables)
     try:
-        named = [names.of(node) or names.spelled_like(node) for node in tree.find_all(exp.Table)]
+        written = tree.find_all(exp.Table)
+        named = [names.of(node) or names.spelled_like(node, loosely=True) for node in written]
         meant = [table.ref for table in named if table is not None]
     except SqlglotError:
         return ()
