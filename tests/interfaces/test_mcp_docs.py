@@ -45,8 +45,8 @@ def test_there_are_some() -> None:
 
 
 @pytest.mark.parametrize("arguments", commands(), ids=str)
-def test_a_configuration_starts_a_server(arguments: list[str], shop: Path) -> None:
-    from mcp import Client, StdioServerParameters
+def test_a_configuration_starts_a_server(arguments: list[str], shop: Path, tmp_path: Path) -> None:
+    from mcp import Client, StdioServerParameters, stdio_client
 
     assert arguments[0] == "mcp"
     given = [str(shop) if word == PLACE else word for word in arguments]
@@ -58,9 +58,11 @@ def test_a_configuration_starts_a_server(arguments: list[str], shop: Path) -> No
             args=["-c", SCRIPT, *given, *index(shop.parent)],
             env=environment(),
         )
-        async with Client(parameters) as client:
-            found, _ = await Calls(client).good("search_tables", question="refunds by supplier")
-            assert found["tables"]
+        # By default the SDK takes the standard error of when it was imported: a test's, here.
+        with (tmp_path / "err").open("w") as err:
+            async with Client(stdio_client(parameters, errlog=err)) as client:
+                found, _ = await Calls(client).good("search_tables", question="refunds by supplier")
+                assert found["tables"]
 
     run(work())
 
