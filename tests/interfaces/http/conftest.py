@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import logging
 import socket
 import threading
@@ -108,7 +109,7 @@ class Served:
         return self.http.delete(f"/api/v1{path}", **arguments)
 
 
-def wait_until(true: Callable[[], Any], seconds: float = 10.0) -> None:
+def wait_until(true: Callable[[], Any], seconds: float = 60.0) -> None:
     end = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < end, "it did not happen"
@@ -142,11 +143,11 @@ def on_a_port(database: Database, **options: Any) -> Iterator[Served]:
     url = url_of(listening, chosen)
     try:
         wait_until(lambda: service.ready)
-        with httpx.Client(base_url=url, timeout=30) as client:
+        with httpx.Client(base_url=url, timeout=60) as client:
             yield Served(client, service, url)
     finally:
         server.should_exit = True
-        thread.join(30)
+        thread.join(60)
         assert not thread.is_alive()
 
 
@@ -159,6 +160,19 @@ def raw(url: str, data: bytes, timeout: float = 10.0) -> bytes:
         while part := connection.recv(65536):
             parts.append(part)
     return b"".join(parts)
+
+
+def sent(served: Served, path: str, body: Any) -> socket.socket:
+    """A connection with a request on its way; closing it is leaving."""
+    host, _, port = served.url.removeprefix("http://").rpartition(":")
+    content = json.dumps(body).encode()
+    connection = socket.create_connection((host, int(port)), 60)
+    connection.sendall(
+        f"POST /api/v1{path} HTTP/1.1\r\nhost: {host}\r\ncontent-type: application/json\r\n"
+        f"content-length: {len(content)}\r\n\r\n".encode()
+        + content
+    )
+    return connection
 
 
 class Stuck:

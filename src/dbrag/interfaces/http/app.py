@@ -60,8 +60,10 @@ class _PageMount(Mount):
     """Static files for every address but those of the API, whose failures stay its own."""
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
-        """No match for an address of the API."""
-        return (Match.NONE, {}) if scope["path"].startswith(API) else super().matches(scope)
+        """No match for an address of the API, nor for one that can be no file's name."""
+        if scope["path"].startswith(API) or "\0" in scope["path"]:
+            return Match.NONE, {}
+        return super().matches(scope)
 
 
 def create_app(service: Service, page: Path = PAGE) -> Front:

@@ -132,7 +132,7 @@ class _Exchange:
             raise
         except Exception as error:
             code = "bug"
-            _log_bug(self.id, error, self._front.options.log_questions)
+            log_bug(self.id, error, self._front.options.log_questions)
             if not self._status:
                 await self._refuse(
                     Refusal(
@@ -267,7 +267,8 @@ def _route(scope: Scope) -> str:
     return path if path.startswith(API) else f"{API}v1{path}"
 
 
-def _log_bug(request_id: str, error: Exception, with_message: bool) -> None:
+def log_bug(request_id: str, error: Exception, with_message: bool) -> None:
+    """Log an exception that nobody expected: where it arose, and of what kind it is."""
     # The message of an exception may repeat a question or a value.
     where = "".join(traceback.format_tb(error.__traceback__))
     message = str(error)[:2000] if with_message else None

@@ -11,6 +11,7 @@ from starlette.responses import Response
 
 from dbrag.errors import DbragError
 from dbrag.interfaces.http.errors import retry_after
+from dbrag.interfaces.http.front import log_bug
 from dbrag.values import json_value
 
 if TYPE_CHECKING:
@@ -114,10 +115,11 @@ async def events(
             told: dict[str, Any] = {"error": error.to_dict(), **_retry(error)}
             yield event_bytes(number + 1, "error", told)
         except Exception as error:
+            log_bug(job.id, error, service.options.log_questions)
             text = f"this is a bug in dbrag ({type(error).__name__})"
-            told = {"error": {"code": "bug", "message": text, "hint": "the server's log has more"}}
-            yield event_bytes(number + 1, "error", told)
-            raise
+            hint = f"the server's log has more under {job.id}"
+            bug = {"code": "bug", "message": text, "hint": hint}
+            yield event_bytes(number + 1, "error", {"error": bug})
     finally:
         done.cancel()
 
