@@ -52,3 +52,13 @@ def test_a_table_by_its_words() -> None:
     assert table_of_words("clubs", tables) is None  # two have the word
     assert table_of_words("teacher", tables) is None
     assert table_of_words("of", tables) is None
+
+
+def test_looking_through_many_columns_compares_no_letters(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A repair asks it of every column of a source: comparing letters took minutes."""
+    monkeypatch.setattr("dbrag.reasoning.nearness.spelling", None)
+    wide = table("crew", *(f"column_{i}" for i in range(50)), "crew_rank", "dept_no", "crewName")
+    assert column_in(wide, "rank") == "crew_rank"
+    assert column_in(wide, "name") == "crewName"
+    assert column_in(wide, "department_number") == "dept_no"
+    assert column_in(wide, "colour") is None

@@ -144,18 +144,18 @@ def spelling(one: str, other: str) -> float:
     Letter case, blanks and underscores do not count; names that are far apart (below 0.6)
     may come out as 0.
     """
-    return _Likeness(one).spelling(_plain(other))
+    return _Likeness(one).spelling(plain(other))
 
 
 class _Likeness:
     """Likeness of many names to one, which is looked through only once."""
 
     def __init__(self, name: str) -> None:
-        self._name = _plain(name)
+        self._name = plain(name)
         self._matcher = difflib.SequenceMatcher(None, "", self._name)
 
     def __call__(self, other: str) -> float:
-        a, b = self._name, _plain(other)
+        a, b = self._name, plain(other)
         if min(len(a), len(b)) >= 3 and (a in b or b in a):
             return max(0.75, min(len(a), len(b)) / max(len(a), len(b)))
         return self.spelling(b)
@@ -171,7 +171,8 @@ class _Likeness:
 
 
 @lru_cache(maxsize=65536)
-def _plain(name: str) -> str:
+def plain(name: str) -> str:
+    """A name without letter case, blanks and underscores."""
     return re.sub(r"[\W_]+", "", name.casefold()) or name
 
 

@@ -202,6 +202,8 @@ def _missing_tables(
             homes.append([table] if table is not None and table.column(column.name) else [])
         elif qualifier or not is_alias(column.name, scope):
             homes.append([table for table in others if column_in(table, column.name)])
+        if homes and not homes[-1]:
+            return []  # not certain, and there may be thousands of tables to look through
     common = [table for table in others if homes and all(table in home for home in homes)]
     for choice in ([table for table in common if table.ref in near], common):
         if len(choice) == 1:

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 from dbrag.catalog.notes import spoken_names
-from dbrag.execution.schema import spelling
+from dbrag.execution.schema import plain, spelling
 from dbrag.index.words import STOP_WORDS, plain_words, split_identifier, stemmed
 from dbrag.types import Column, Table
 
@@ -35,17 +36,24 @@ _LEAST_LETTERS = 3
 
 def nearness(name: str, column: Column, table: Table) -> float:
     """How near a written name is to a column's, 0..1; 1 where they are spelled alike."""
-    real, own = column.name, table.ref.name
-    near = spelling(name, real)
-    if near == 1.0:
-        return near
+    meant = _meant(name, column, table)
+    near = 0.0 if meant > _SHORTENED else spelling(name, column.name)
+    return max(meant, near if meant or not _contradict(name, column.name) else 0.0)
+
+
+def _meant(name: str, column: Column, table: Table) -> float:
+    """The nearness of a name that is spelled, called, prefixed or shortened so, else 0.
+
+    Nothing is compared letter by letter: it is asked of all columns of a source.
+    """
+    written, real, own = plain(name), plain(column.name), plain(table.ref.name)
+    if written == real:
+        return 1.0
     if is_called(column, name):
         return _CALLED
-    if 1.0 in (spelling(own + name, real), spelling(name, own + real)):
+    if own + written == real or written == own + real:
         return _PREFIXED
-    if shortened(name, real):
-        return max(near, _SHORTENED)
-    return 0.0 if _contradict(name, real) else near
+    return _SHORTENED if shortened(name, column.name) else 0.0
 
 
 def nearest(name: str, tables: Iterable[tuple[str, Table]]) -> tuple[str, str] | None:
@@ -75,22 +83,36 @@ def column_in(table: Table, name: str) -> str | None:
     real = table.column(name)
     if real is not None:
         return real.name
-    scored = [(nearness(name, column, table), column.name) for column in table.columns]
+    bare = name.strip("_ ").lower()
+    first, last = bare[:1], bare[-1:]
+    scored = [
+        (_meant(name, column, table), column.name)
+        for column in table.columns
+        # a closer look at what begins or ends alike only: the source may have 100,000 columns
+        if column.synonyms or column.comment or _is_like(column.name, first, last)
+    ]
     best = max(scored, default=(0.0, ""))
     if best[0] < _SHORTENED or sum(near == best[0] for near, _ in scored) > 1:
         return None
     return best[1]
 
 
+def _is_like(name: str, first: str, last: str) -> bool:
+    bare = name.strip("_ ").lower()
+    return bare[:1] == first or bare[-1:] == last
+
+
 def is_called(named: Table | Column, name: str) -> bool:
     """Whether the user or a short comment calls a table or column so, too."""
-    return any(spelling(name, other) == 1.0 for other in spoken_names(named)[1:])
+    if not named.synonyms and not named.comment:
+        return False  # almost always
+    return any(plain(name) == plain(other) for other in spoken_names(named)[1:])
 
 
 def _contradict(name: str, real: str) -> bool:
     """Whether two names that look alike say different things: ``max_depth`` and ``min_depth``,
     ``sales_2019`` and ``sales_2020``."""
-    words, parts = split_identifier(name).split(), split_identifier(real).split()
+    words, parts = _words(name), _words(real)
     if _DIGITS.findall(name) != _DIGITS.findall(real):
         return True
     if len(words) != len(parts) or len(words) < 2:
@@ -101,7 +123,13 @@ def _contradict(name: str, real: str) -> bool:
 def shortened(name: str, real: str) -> bool:
     """Whether ``real`` is ``name`` with words shortened: ``dept_no`` for ``department_number``,
     ``lname`` and ``stu_lname`` for ``last_name``."""
-    words, parts = split_identifier(name).split(), split_identifier(real).split()
+    words = _words(name)
+    # before the real name is split, which takes longer than all the rest
+    if not words or not (
+        real.lstrip("_ ")[:1].lower() == words[0][0] or real.lower().endswith(words[-1])
+    ):
+        return False
+    parts = _words(real)
     if words == parts:
         return False
     if len(words) > 1 and parts:
@@ -111,6 +139,11 @@ def shortened(name: str, real: str) -> bool:
     if len(words) != len(parts) or not words:
         return False
     return all(map(_is_short_for, parts, words))
+
+
+@lru_cache(maxsize=65536)
+def _words(name: str) -> tuple[str, ...]:
+    return tuple(split_identifier(name).split())
 
 
 def _is_short_for(part: str, word: str) -> bool:

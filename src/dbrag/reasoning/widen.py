@@ -47,10 +47,10 @@ def tables_meant(
     around = {ref for table in here for ref in joins.neighbours(table.ref)}
     others = [table for table in tables if table.ref not in {one.ref for one in here}]
     given = {one.alias.casefold() for one in tree.find_all(exp.Alias)}
-    for column in tree.find_all(exp.Column):
-        if column.name.casefold() in given or any(t.column(column.name) for t in here):
+    for name in dict.fromkeys(column.name for column in tree.find_all(exp.Column)):
+        if name.casefold() in given or any(t.column(name) for t in here):
             continue
-        homes = [table.ref for table in others if column_in(table, column.name)]
+        homes = [table.ref for table in others if column_in(table, name)]
         homes = [ref for ref in homes if ref in around] or homes
         if len(homes) == 1:
             meant.append(homes[0])
