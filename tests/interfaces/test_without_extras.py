@@ -8,7 +8,7 @@ from pathlib import Path
 
 BLOCK = """
 import sys
-SERVE = ("fastapi", "starlette", "pydantic", "uvicorn", "h11", "prometheus_client")
+SERVE = ("fastapi", "starlette", "pydantic", "uvicorn", "h11", "prometheus_client", "vl_convert")
 OTHERS = ("xllamacpp", "pydantic_ai", "pandas", "openai", "pytest", "hypothesis")
 for name in (*OTHERS, *SERVE):
     sys.modules[name] = None  # an import then fails as if it were not installed
@@ -65,7 +65,7 @@ def test_a_missing_extra_is_named() -> None:
 def test_serving_names_the_extra() -> None:
     done = python(RUN, "serve", "--port", "0", "-s", "shop.db")
     assert done.returncode == 2
-    assert "fastapi, uvicorn, prometheus_client" in done.stderr
+    assert "fastapi, uvicorn, prometheus_client, vl_convert" in done.stderr
     assert "pip install 'dbrag[serve]'" in done.stderr
     assert "Traceback" not in done.stderr
     assert python(RUN, "serve", "--help").returncode == 0

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from dbrag.interfaces.http.options import ServeOptions
     from dbrag.interfaces.http.service import Service
 
-NEEDED = ("fastapi", "uvicorn", "prometheus_client")
+NEEDED = ("fastapi", "uvicorn", "prometheus_client", "vl_convert")
 
 
 @click.command(short_help="Serve the HTTP API and the page.")

@@ -104,6 +104,9 @@ class SqlAnswer(Rows):
     dialect: str | None = Field(examples=["sqlite"])
     tables: list[TableId]
     agreement: float | None = Field(ge=0, le=1)
+    confidence: float | None = Field(
+        ge=0, le=1, description="Estimated probability that it is right."
+    )
     warnings: list[Caution]
     evidence: dict[str, Any] | None = Field(description="What the program does, by rule.")
     readings: list[Reading]

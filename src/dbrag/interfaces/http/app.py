@@ -20,6 +20,7 @@ from dbrag.errors import DbragError
 from dbrag.interfaces.http import (
     routes_ask,
     routes_catalog,
+    routes_chart,
     routes_memory,
     routes_results,
     routes_state,
@@ -94,7 +95,14 @@ def create_app(service: Service, page: Path = PAGE) -> Front:
         redirect_slashes=False,
     )
     app.state.service = service
-    for routes in (routes_ask, routes_catalog, routes_results, routes_memory, routes_state):
+    for routes in (
+        routes_ask,
+        routes_catalog,
+        routes_results,
+        routes_chart,
+        routes_memory,
+        routes_state,
+    ):
         app.include_router(routes.router, prefix=PREFIX)
     _handle_failures(app)
     if (page / "index.html").is_file():

@@ -35,7 +35,14 @@ _MEANING = {
 _RETRY = {"Retry-After": {"description": "Seconds.", "schema": {"type": "integer", "minimum": 1}}}
 _BY_ID = {
     "job_id": ("get_job", "cancel_job"),
-    "result_id": ("get_result", "get_rows", "download_result", "get_source_rows", "drop_result"),
+    "result_id": (
+        "get_result",
+        "get_rows",
+        "get_chart",
+        "download_result",
+        "get_source_rows",
+        "drop_result",
+    ),
     "entry_id": ("get_entry", "forget_entry"),
 }
 LINKED: dict[int | str, dict[str, Any]] = {
