@@ -79,17 +79,35 @@ def test_majority_earliest_on_a_tie_and_split() -> None:
     assert tally([]) is None
 
 
-@given(st.lists(st.sampled_from("abc"), min_size=1, max_size=7), st.integers(0, 4))
-def test_decided_means_no_continuation_changes_the_winner(keys: list[str], left: int) -> None:
-    ballots = [Ballot(key, False) for key in keys]
-    if decided(ballots, left):
+LIKELIHOODS = st.floats(0.0, 1.0)
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from("abc"), LIKELIHOODS), min_size=1, max_size=7),
+    st.lists(st.tuples(st.sampled_from("abcd"), LIKELIHOODS), max_size=4),
+)
+def test_decided_means_no_continuation_changes_the_winner(
+    cast: list[tuple[str, float]], to_come: list[tuple[str, float]]
+) -> None:
+    ballots = [Ballot(key, False, likelihood) for key, likelihood in cast]
+    if decided(ballots, len(to_come)):
         now = tally(ballots)
+        everything = [*ballots, *(Ballot(key, False, p) for key, p in to_come)]
+        after = tally(everything)
         assert now is not None
-        winner = keys[now.winners[0]]
-        for other in "abcd":
-            after = tally([*ballots, *[Ballot(other, False)] * left])
-            assert after is not None
-            assert [*keys, *other * left][after.winners[0]] == winner
+        assert after is not None
+        assert everything[after.winners[0]].key == ballots[now.winners[0]].key
+
+
+def test_two_doubtful_votes_of_three_do_not_decide() -> None:
+    assert decided([Ballot("a", False, 0.7), Ballot("a", False, 0.6)], 1)
+    assert not decided([Ballot("a", False, 0.3), Ballot("a", False, 0.2)], 1)
+    assert not decided([Ballot("a", True, 1.0), Ballot("a", True, 1.0)], 0)
+
+
+def test_a_cell_that_holds_a_separator_is_not_two() -> None:
+    one, other = execution([("a\x1fsb", "c")]), execution([("a", "b\x1fsc")])
+    assert result_key(one) != result_key(other)
 
 
 def test_a_likely_program_outvotes_two_unlikely_ones() -> None:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -50,7 +49,8 @@ def result_key(execution: Execution) -> str:
     Columns are ordered by their sorted cells; two columns with equal cells in another
     alignment may part equal results, which costs a vote and never joins different ones.
     """
-    keyed = [[cell_key(value) for value in row] for row in execution.rows]
+    # with the length of each, lest a cell that holds the separator joins its neighbour
+    keyed = [[_framed(cell_key(value)) for value in row] for row in execution.rows]
     width = len(execution.columns)
     columns = sorted(range(width), key=lambda i: sorted(row[i] for row in keyed))
     rows = sorted("\x1f".join(row[i] for i in columns) for row in keyed)
@@ -58,6 +58,10 @@ def result_key(execution: Execution) -> str:
     for row in rows:
         digest.update(row.encode("utf-8", "surrogatepass") + b"\x1e")
     return digest.hexdigest()
+
+
+def _framed(key: str) -> str:
+    return f"{len(key)}:{key}"
 
 
 def is_hollow(execution: Execution) -> bool:
@@ -116,7 +120,10 @@ def tally(ballots: Sequence[Ballot]) -> Tally | None:
 
 
 def decided(ballots: Sequence[Ballot], outstanding: int) -> bool:
-    """True when the ballots still to come cannot change the winner."""
-    solid = Counter(ballot.key for ballot in ballots if not ballot.hollow)
-    counts = [count for _, count in solid.most_common(2)]
-    return bool(counts) and counts[0] > sum(counts[1:]) + outstanding
+    """True when the ballots still to come cannot change the winner, were they all certain."""
+    solid: dict[str, float] = {}
+    for ballot in ballots:
+        if not ballot.hollow:
+            solid[ballot.key] = solid.get(ballot.key, 0.0) + ballot.likelihood
+    weights = sorted(solid.values(), reverse=True)[:2]
+    return bool(weights) and weights[0] > sum(weights[1:]) + outstanding
