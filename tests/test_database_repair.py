@@ -67,6 +67,15 @@ def test_what_neither_the_data_nor_the_question_can_mean_is_said(league: Path) -
     )
 
 
+def test_a_question_is_not_called_unanswerable_where_a_program_failed_otherwise(
+    league: Path,
+) -> None:
+    replies = ["SELECT COUNT(*) FROM referees", "SELECT COUNT(*), no_such(amount) FROM wage"]
+    with connect(league, *replies, votes=2, rounds=0) as db:
+        answer = db.ask("How many referees have a wage?")
+    assert answer.status == "failed"
+
+
 def test_mending_can_be_switched_off(league: Path) -> None:
     sql = "SELECT motto FROM wage WHERE amount = 20"
     with connect(league, sql, votes=1, rounds=0) as db:

@@ -64,6 +64,17 @@ def test_signs() -> None:
     assert (signs(nested).hollow, signs(nested, (0, None)).hollow) == (1, 1)
 
 
+@pytest.mark.parametrize("told", [math.nan, math.inf, 40.0, -math.inf])
+def test_what_is_no_log_probability_stays_in_bounds(told: float) -> None:
+    program = Program((), "SELECT 1", "sqlite", ())
+    execution = Execution((ResultColumn("n", "integer"),), ((1,),), 0.0)
+    nothing = asked("How many?", (), (), similarity=math.nan)
+    signs = signs_of(nothing, program, execution, (), logprob=told)
+    assert signs is not None
+    assert -5.0 <= signs.logprob <= 0.0
+    assert 0.0 < likelihood(signs) < 1.0
+
+
 def test_a_statement_that_does_not_parse_has_no_signs() -> None:
     program = Program((), "SELECT FROM WHERE (", "sqlite", (SINGER.ref,))
     assert signs_of(QUESTION, program, Execution((), (), 0.0), [SINGER]) is None

@@ -161,7 +161,8 @@ def signs_of(
     }
     rows = execution.rows
     return ProgramSigns(
-        logprob=10.0 * max(LEAST_LOGPROB, USUAL_LOGPROB if logprob is None else logprob),
+        # a remote model may tell what is no log-probability
+        logprob=10.0 * min(0.0, max(LEAST_LOGPROB, USUAL_LOGPROB if logprob is None else logprob)),
         repaired=_cut(repaired),
         mended=_cut(mended),
         hollow=float(all(cell is None or cell == 0 for row in rows for cell in row)),

@@ -12,6 +12,7 @@ from dbrag.errors import (
     ModelError,
     Refused,
     Unanswerable,
+    UnknownName,
     UsageError,
 )
 from dbrag.models.base import ChatModel
@@ -202,7 +203,10 @@ class Reasoner:
         outcome.warnings += shop.warnings()
         if verdict.winner is None:
             strange = jury.asked(selection.tables[0]).strange
-            raise cannot(shop.failure(verdict.attempts), selection.source, strange)
+            failure = shop.failure(verdict.attempts)
+            if all(isinstance(attempt.error, UnknownName) for attempt in verdict.attempts):
+                failure = cannot(failure, selection.source, strange)
+            raise failure  # a program that failed otherwise knew how to answer
         self._take(verdict, verdict.winner, jury, outcome)
         outcome.warnings += prompt.warnings(verdict.winner.tables)
         outcome.warnings += evidence.warnings_of(
