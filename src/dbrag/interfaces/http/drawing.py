@@ -72,7 +72,8 @@ def specification(chart: Chart, table: pa.Table, theme: Theme, width: int) -> di
         "width": width,
         "height": 260,
         "autosize": {"type": "fit-x", "contains": "padding"},
-        "config": _config(theme),
+        "padding": {"left": 14, "right": 8, "top": 5, "bottom": 5},
+        "config": _config(theme, width),
     }
     if chart.kind == "bar":
         spec["height"] = {"step": 9 if chart.series else 20}
@@ -247,15 +248,17 @@ def _folded(names: Sequence[str]) -> list[dict[str, Any]]:
     return [{"fold": fields, "as": ["name", "value"]}, {"lookup": "name", "from": source}]
 
 
-def _config(theme: Theme) -> dict[str, Any]:
+def _config(theme: Theme, width: int) -> dict[str, Any]:
     ink, faint = _INK[theme], _FAINT[theme]
     text = {"labelColor": ink, "titleColor": ink, "titleFontWeight": "normal"}
+    limit = min(180, width // 3)
     lines = {"domainColor": faint, "tickColor": faint, "gridColor": faint}
     return {
         "background": None,
-        "font": "system-ui, sans-serif",
+        # Widths are measured with Liberation Sans, which is as wide as Arial.
+        "font": "Arial, Liberation Sans, sans-serif",
         "view": {"stroke": None},
-        "axis": {**text, **lines, "labelLimit": 180, "labelFontSize": 12, "titleFontSize": 12},
+        "axis": {**text, **lines, "labelLimit": limit, "labelFontSize": 12, "titleFontSize": 12},
         "axisQuantitative": {"tickCount": 5},
         "legend": {**text, "labelLimit": 200, "orient": "bottom", "columns": 4},
     }

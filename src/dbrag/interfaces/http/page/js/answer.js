@@ -55,7 +55,7 @@ function headOf(answer, feedback) {
     el("p.asked", {}, foreign(answer.question)),
   );
   if (answered) node.append(...answeredParts(answer));
-  else if (answer.error) node.append(failureBox(answer.error));
+  else if (answer.error) node.append(failureBox(answer.error, "ask in other words"));
   node.append(warnings(answer.warnings), readings(answer));
   if (answered && feedback) node.append(verdict(answer));
   return node;
@@ -66,8 +66,13 @@ function answeredParts(answer) {
   const single = answer.row_count === 1 && answer.columns.length === 1;
   const value = single ? answer.rows[0]?.[0] : undefined;
   const short = value !== undefined && value !== null && plain(value).length <= 40;
-  if (short) parts.push(el("p.big", { dir: "auto" }, plain(value)));
-  parts.push(el(short ? "p" : "p.text", { dir: "auto" }, answer.text));
+  if (short) {
+    // The text is the value itself, or the value and why it is not sure.
+    const whole = answer.text.length <= 45;
+    const shown = whole ? answer.text : plain(value);
+    parts.push(el(shown.length > 14 ? "p.big.big-long" : "p.big", { dir: "auto" }, shown));
+    if (!whole) parts.push(el("p", { dir: "auto" }, answer.text));
+  } else parts.push(el("p.text", { dir: "auto" }, answer.text));
   const facts = [];
   const sure = confidenceWords(answer.confidence);
   if (sure) {

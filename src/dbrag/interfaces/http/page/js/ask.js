@@ -126,9 +126,7 @@ function told(text) {
 }
 
 export function tellProblem(error, again = false) {
-  const wait = error.retryS ? el("p", {}, `It may work in ${error.retryS} s.`) : null;
-  const change = again && !error.hint ? el("p", {}, "Change the question, or ask again.") : null;
-  id("notice").replaceChildren(failureBox(error, wait, change));
+  id("notice").replaceChildren(failureBox(error, again ? "change the question, or ask again" : ""));
 }
 
 /** The stages of a question, while it is worked on. */

@@ -67,13 +67,21 @@ export function seconds(value) {
   return value < 10 ? `${value.toFixed(1)} s` : `${Math.round(value)} s`;
 }
 
-/** What is wrong and what to do, as a box. */
-export function failureBox(error, ...more) {
+// Where the server's hint names a command, the page has a place.
+const HERE = {
+  unknown_name: "the panel Tables lists all tables and columns",
+  table_not_found: "the panel Tables lists all tables",
+  unauthorized: "load this page again and type the token",
+};
+
+/** What is wrong and what to do, as a box; `otherwise` where the server knows no more. */
+export function failureBox(error, otherwise = "") {
+  const hint = HERE[error.code] || error.hint || otherwise;
+  const wait = error.retryS ? ` (it may work in ${error.retryS} s)` : "";
   return el(
     "div.failure",
     {},
     el("p.failure-what", {}, el("strong", {}, "Not done: "), foreign(error.message)),
-    error.hint ? el("p", {}, el("strong", {}, "What to do: "), foreign(error.hint)) : null,
-    ...more,
+    hint || wait ? el("p", {}, el("strong", {}, "What to do: "), foreign(hint || "try again"), wait) : null,
   );
 }

@@ -30,7 +30,6 @@ start();
 async function start() {
   try {
     const state = await whenReady();
-    id("notice").replaceChildren();
     about(state);
     configureAsk({ learning: state.learning && state.history });
     if (!state.history) id("open-history").hidden = true;
@@ -46,13 +45,15 @@ async function start() {
 
 /** The sources; while the index is being made, the server is asked again. */
 async function whenReady() {
+  const note = el("p.card", {}, "The index is being made. This page goes on by itself when it is ready.");
   for (let tries = 1; ; tries += 1) {
     try {
-      return await get("/sources");
+      const state = await get("/sources");
+      note.remove();
+      return state;
     } catch (error) {
       if (error.code !== "starting" || tries === TRIES) throw error;
-      const text = "The index is being made. This page goes on by itself when it is ready.";
-      id("notice").replaceChildren(el("p.card", {}, text));
+      if (!note.isConnected) id("notice").append(note);
       await new Promise((resolve) => setTimeout(resolve, 1000 * Math.min(error.retryS ?? 2, 2)));
     }
   }
@@ -71,7 +72,7 @@ function about(state) {
       ...odd.map((source) => `${source.name} cannot be read: ${source.reason}`),
       ...state.warnings.map((one) => one.message),
     ];
-    id("notice").replaceChildren(
+    id("notice").append(
       el("ul.warnings", { "aria-label": "What to know" }, lines.map((text) => el("li", { dir: "auto" }, text))),
     );
   }

@@ -41,7 +41,7 @@ export function program(answer, { steps = [], onresult, onback }) {
       say(`your SQL gave ${count(result.row_count, "row")}`);
     } catch (error) {
       editor.area.setAttribute("aria-invalid", "true");
-      problem.replaceChildren(failureBox(error));
+      problem.replaceChildren(failureBox(error, "change the SQL and run it again"));
       editor.area.focus();
     } finally {
       run.disabled = false;
