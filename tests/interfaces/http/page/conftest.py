@@ -102,8 +102,11 @@ def executable() -> str:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    playwright = pytest.importorskip("playwright.sync_api")
     path = executable()
+    if os.environ.get("CI"):
+        from playwright import sync_api as playwright
+    else:
+        playwright = pytest.importorskip("playwright.sync_api")
     with playwright.sync_playwright() as started:
         running = started.chromium.launch(executable_path=path)
         yield running
