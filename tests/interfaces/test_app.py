@@ -27,8 +27,8 @@ COMMANDS = [
 ]
 ASK_KEYS = {
     "schema", "question", "status", "columns", "rows", "row_count", "truncated", "text", "steps",
-    "sql", "dialect", "tables", "agreement", "confidence", "votes", "warnings", "evidence", "readings",
-    "error",
+    "sql", "dialect", "tables", "agreement", "confidence", "votes", "warnings", "evidence",
+    "readings", "error",
     "seconds", "tokens", "model",
 }  # fmt: skip
 SQL_KEYS = ASK_KEYS - {"text", "votes", "tokens"}

@@ -121,13 +121,13 @@ def test_doubts_are_told_of_unsure_answers_only() -> None:
     assert split is not None
     assert agreed is not None
     near = asked("colour of singers", KNOWN, [], similarity=0.5, lead=0.0)
-    assert doubts_of(0.9, agreed, near) == ()
+    known = asked("ages of singers", KNOWN, [], similarity=0.5)
+    assert doubts_of(0.9, agreed, near) == ""
     assert doubts_of(0.3, agreed, near) == (
-        "another source fits nearly as well",
-        "nothing here is called 'colour'",
-        "check the SQL",
+        "not sure: another source fits nearly as well; nothing here is called 'colour'; "
+        "check the SQL"
     )
-    assert doubts_of(0.9, split, QUESTION)[0] == "the programs tried do not agree"
+    assert doubts_of(0.9, split, known) == "the programs tried do not agree; check the SQL"
 
 
 @pytest.mark.parametrize(

@@ -69,10 +69,10 @@ def features(ballots: Sequence[Ballot], tally: Tally) -> tuple[float, float, flo
     return 1.0, math.log(bounded / (1.0 - bounded)), float(agreed), float(against)
 
 
-def doubts_of(confidence: float, tally: Tally, asked: Asked) -> tuple[str, ...]:
-    """Why an unsure answer may be wrong, in words, the weightiest first; none of a surer one."""
+def doubts_of(confidence: float, tally: Tally, asked: Asked) -> str:
+    """Why an unsure answer may be wrong, the weightiest reason first; nothing of a surer one."""
     if confidence >= UNSURE and tally.agreement >= UNSURE:
-        return ()
+        return ""
     found = []
     if tally.agreement < UNSURE:
         found.append("the programs tried do not agree")
@@ -81,4 +81,5 @@ def doubts_of(confidence: float, tally: Tally, asked: Asked) -> tuple[str, ...]:
     if asked.strange:
         words = ", ".join(repr(word) for word in asked.strange[:MOST_WORDS])
         found.append(f"nothing here is called {words}")
-    return (*found, "check the SQL")
+    reasons = "; ".join([*found, "check the SQL"])
+    return f"not sure: {reasons}" if confidence < UNSURE else reasons

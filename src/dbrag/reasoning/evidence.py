@@ -21,10 +21,10 @@ MAX_ODD = 5
 """Oddities of one table that a warning repeats."""
 
 
-def answer_text(execution: Execution, doubts: Sequence[str] = ()) -> str:
+def answer_text(execution: Execution, doubts: str = "") -> str:
     """The result in a sentence, made from its cells only, and the doubts of an unsure one."""
     text = _cut(_result_text(execution))
-    return f"{text} (not sure: {'; '.join(doubts)})" if doubts else text
+    return f"{text} ({doubts})" if doubts else text
 
 
 def _result_text(execution: Execution) -> str:

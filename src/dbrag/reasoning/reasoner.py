@@ -55,7 +55,7 @@ class Outcome:
     winner: Attempt | None = None
     agreement: float | None = None
     confidence: float | None = None
-    doubts: tuple[str, ...] = ()
+    doubts: str = ""
     error: DbragError | None = None
     readings: tuple[Reading, ...] = ()
 
