@@ -179,7 +179,8 @@ def test_votes_stop_when_decided_and_pass_over_what_is_missing(bench: dict[str, 
         case = replay.Case("q", "db", None, True, programs)
         return weights.voted(case, dict.fromkeys(programs, believed), rules)
 
-    assert votes(A=a, B1=a, S1=b).written == 2
+    assert votes(0.6, A=a, B1=a, S1=b).written == 2
+    assert votes(0.4, A=a, B1=a, S1=b).written == 3  # a certain third one could win
     assert votes(A=a, B1=b, S1=b, S2=a).written == 3
     assert [w.key for w in votes(A=a, S1=failed, S2=b).programs] == ["a", "b"]
     assert votes(A=failed, B1=failed, S1=failed, S2=a).tally is None

@@ -371,7 +371,7 @@ def test_votes_of_programs_in_steps(small_shop: Path) -> None:
         small_shop,
         *("a: SELECT * FROM customers", "answer: SELECT COUNT(*) FROM a"),
         *("b: SELECT DISTINCT name FROM customers", "answer: SELECT COUNT(*) FROM b"),
-        votes=3,
+        votes=2,
     )
     assert asked.rows == ((3,),)
     assert asked.answer.agreement == 1.0

@@ -38,15 +38,23 @@ def check_evidence(candidates: Sequence[Candidate], encoder_sha256: str) -> None
         )
 
 
-def cannot(failure: DbragError, source: str, strange: Sequence[str]) -> DbragError:
+def cannot(
+    failure: DbragError,
+    errors: Sequence[DbragError | None],
+    source: str,
+    strange: Sequence[str],
+) -> DbragError:
     """What to say where no program came to a result: that the source does not hold what is
     asked for, where both the question and the program name what is not there.
 
     Args:
-        failure: of the programs.
+        failure: what is told otherwise.
+        errors: of all programs: one that failed for another reason knew how to answer.
         strange: words of the question that the source does not know.
     """
     if not isinstance(failure, UnknownName):
+        return failure
+    if not all(isinstance(error, UnknownName) for error in errors):
         return failure
     missing = {stem for name in failure.names for stem in stems(name)}
     words = [word for word in strange if missing & set(stems(word))]

@@ -12,7 +12,6 @@ from dbrag.errors import (
     ModelError,
     Refused,
     Unanswerable,
-    UnknownName,
     UsageError,
 )
 from dbrag.models.base import ChatModel
@@ -203,10 +202,8 @@ class Reasoner:
         outcome.warnings += shop.warnings()
         if verdict.winner is None:
             strange = jury.asked(selection.tables[0]).strange
-            failure = shop.failure(verdict.attempts)
-            if all(isinstance(attempt.error, UnknownName) for attempt in verdict.attempts):
-                failure = cannot(failure, selection.source, strange)
-            raise failure  # a program that failed otherwise knew how to answer
+            errors = [attempt.error for attempt in verdict.attempts]
+            raise cannot(shop.failure(verdict.attempts), errors, selection.source, strange)
         self._take(verdict, verdict.winner, jury, outcome)
         outcome.warnings += prompt.warnings(verdict.winner.tables)
         outcome.warnings += evidence.warnings_of(

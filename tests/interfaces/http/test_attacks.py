@@ -122,10 +122,15 @@ def test_slow_heads(port: Served, head: bytes) -> None:
 def test_a_second_slow_head_on_the_same_connection(port: Served) -> None:
     with socket.create_connection(_address(port), 10) as connection:
         connection.sendall(b"GET /api/v1/health HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n")
-        assert b" 200 " in connection.recv(65536)
+        told = b""
+        while b'"status":"ok"' not in told:  # head and body may come apart
+            told += connection.recv(65536)
+        assert b" 200 " in told
         connection.sendall(b"GET /api/v1/hea")
-        assert b" 408 " in connection.recv(65536)
-        assert connection.recv(65536) == b""
+        told = b""
+        while more := connection.recv(65536):
+            told += more
+        assert b" 408 " in told
 
 
 def test_long_heads(port: Served) -> None:
