@@ -19,6 +19,11 @@ from tests.interfaces import mcp_bed
 MODES = mcp_bed.MODES
 WAIT_S = 180
 """A machine may be busy; nothing here takes so long by itself."""
+HELLO = {
+    "jsonrpc": "2.0", "id": 1, "method": "initialize",
+    "params": {"protocolVersion": "2025-06-18", "capabilities": {},
+               "clientInfo": {"name": "test", "version": "1"}},
+}  # fmt: skip
 TOKEN = "a-secret-token-0123456789-abcdef"
 # The command with scripted models, which print, as careless libraries do.
 SCRIPT = """

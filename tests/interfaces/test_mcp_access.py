@@ -14,6 +14,7 @@ import httpx
 import pytest
 
 from tests.interfaces.mcp_process import (
+    HELLO,
     TOKEN,
     WAIT_S,
     Http,
@@ -26,11 +27,6 @@ from tests.interfaces.mcp_process import (
 
 __all__ = ["guarded_server", "open_server", "shop"]  # fixtures
 
-HELLO = {
-    "jsonrpc": "2.0", "id": 1, "method": "initialize",
-    "params": {"protocolVersion": "2025-06-18", "capabilities": {},
-               "clientInfo": {"name": "attack", "version": "1"}},
-}  # fmt: skip
 ACCEPT = {"Accept": "application/json, text/event-stream"}
 BEARER = {"Authorization": f"Bearer {TOKEN}"}
 

@@ -17,6 +17,7 @@ import pytest
 
 from tests.interfaces.mcp_bed import QUESTION, Calls, run
 from tests.interfaces.mcp_process import (
+    HELLO,
     MODES,
     TOKEN,
     WAIT_S,
@@ -30,11 +31,6 @@ from tests.interfaces.mcp_process import (
 
 __all__ = ["guarded_server", "open_server", "shop"]  # fixtures
 
-HELLO = {
-    "jsonrpc": "2.0", "id": 1, "method": "initialize",
-    "params": {"protocolVersion": "2025-06-18", "capabilities": {},
-               "clientInfo": {"name": "test", "version": "1"}},
-}  # fmt: skip
 ENDLESS = "SELECT COUNT(*) FROM orders a, orders b, orders c, orders d, orders e"
 
 

@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dbrag.logistic import sigmoid
 from dbrag.reasoning.confidence import confidence, doubts_of, features
 from dbrag.reasoning.program_signs import MOST, ProgramSigns, asked, signs_of
 from dbrag.reasoning.sureness import SURE, UNSURE, in_words
-from dbrag.reasoning.verify import UNKNOWN, likelihood, sigmoid
+from dbrag.reasoning.verify import UNKNOWN, likelihood
 from dbrag.reasoning.vote import Ballot, tally
 from dbrag.types import Column, Execution, Program, ResultColumn, Table, TableRef, ValueMatch
 

@@ -8,7 +8,6 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
-import duckdb
 import pytest
 
 import dbrag
@@ -19,6 +18,7 @@ from dbrag.reasoning import fan_trap as module
 from dbrag.reasoning.fan_trap import doubled_aggregate
 from dbrag.settings import Settings
 from dbrag.types import Program
+from tests.reasoning.conftest import written
 
 Told = Callable[[str], str | None]
 
@@ -42,13 +42,7 @@ def told(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Told]:
     folder = tmp_path_factory.mktemp("fan")
-    path = folder / f"shop.{request.param}"
-    if request.param == "sqlite":
-        with closing(sqlite3.connect(path)) as db:
-            db.executescript(SCRIPT)
-    else:
-        with closing(duckdb.connect(str(path))) as db:
-            db.execute(SCRIPT)
+    path = written(folder, request.param, SCRIPT)
     with dbrag.connect(path, index=folder / "index", embedder=HashEmbedder()) as db:
         db.index()
         (source,) = db.sources

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from typing import Any
 
-import duckdb
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,6 +19,7 @@ from dbrag.reasoning.missing_values import MOST_NEAR, is_empty, missing_values, 
 from dbrag.reasoning.names import literal
 from dbrag.settings import Settings
 from dbrag.types import Execution, Program, ResultColumn
+from tests.reasoning.conftest import written
 
 Told = Callable[..., str | None]
 
@@ -43,13 +41,7 @@ def told(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Told]:
     folder = tmp_path_factory.mktemp("missing")
-    path = folder / f"world.{request.param}"
-    if request.param == "sqlite":
-        with closing(sqlite3.connect(path)) as db:
-            db.executescript(SCRIPT)
-    else:
-        with closing(duckdb.connect(str(path))) as db:
-            db.execute(SCRIPT)
+    path = written(folder, request.param, SCRIPT)
     options: dict[str, Any] = {"redact": ("person.secret",), "embedder": HashEmbedder()}
     with dbrag.connect(path, index=folder / "index", **options) as db:
         db.index()

@@ -116,5 +116,4 @@ def test_a_likely_program_outvotes_two_unlikely_ones() -> None:
     assert counted is not None
     assert counted.winners == (2,)
     assert counted.rivals == ((0, 1),)
-    assert counted.share == pytest.approx(0.75)
     assert counted.agreement == pytest.approx(1 / 3)

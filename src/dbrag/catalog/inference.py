@@ -9,7 +9,6 @@ ten (``bench/join_inference.py --fit``).
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
@@ -17,6 +16,7 @@ from dbrag.catalog.candidates import Candidates
 from dbrag.catalog.joins import JoinEdge
 from dbrag.catalog.pairs import Pair, beside_rivals, compare
 from dbrag.catalog.parts import parts_of
+from dbrag.logistic import sigmoid
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -117,7 +117,7 @@ def confidence(features: Mapping[str, float]) -> float:
     x = INTERCEPT
     for weights in (WEIGHTS, GIVEN_WEIGHTS):
         x += sum(weight * features[name] for name, weight in weights.items())
-    return 1 / (1 + math.exp(-max(-30.0, min(30.0, x))))
+    return sigmoid(x)
 
 
 def _best_targets(

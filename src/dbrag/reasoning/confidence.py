@@ -17,9 +17,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from dbrag.logistic import sigmoid
 from dbrag.reasoning.program_signs import Asked
 from dbrag.reasoning.sureness import SURE, UNSURE
-from dbrag.reasoning.verify import sigmoid
 from dbrag.reasoning.vote import Ballot, Tally
 
 __all__ = ["SURE", "UNSURE", "ConfidenceWeights", "confidence", "doubts_of", "features"]

@@ -7,12 +7,12 @@ likelihood (Newton's method, L2 = 1e-3) on training questions of Spider with
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass
 
 from dbrag.catalog.notes import spoken_names
 from dbrag.index.words import STOP_WORDS, plain_words, split_identifier, stemmed
+from dbrag.logistic import sigmoid
 from dbrag.retrieval.coverage import question_words
 from dbrag.types import Candidate, Column, Table, TableRef
 
@@ -73,7 +73,7 @@ def probabilities(
 ) -> list[float]:
     """p(needed) of each candidate; all are of one source, best first."""
     return [
-        _sigmoid(sum(w * x for w, x in zip(astuple(weights), astuple(signs), strict=True)))
+        sigmoid(sum(w * x for w, x in zip(astuple(weights), astuple(signs), strict=True)))
         for signs in signs_of(question, candidates, tables)
     ]
 
@@ -126,7 +126,3 @@ def _is_said(names: Sequence[set[str]], said: set[str]) -> bool:
 
 def _stems(text: str) -> set[str]:
     return set(stemmed(plain_words(split_identifier(text))))
-
-
-def _sigmoid(x: float) -> float:
-    return 1.0 / (1.0 + math.exp(-max(-30.0, min(30.0, x))))

@@ -11,9 +11,9 @@ model does not tell its log-probabilities, a middling one is taken.
 
 from __future__ import annotations
 
-import math
 from dataclasses import astuple
 
+from dbrag.logistic import sigmoid
 from dbrag.reasoning.program_signs import ProgramSigns
 
 UNKNOWN = 0.5
@@ -41,8 +41,3 @@ def likelihood(signs: ProgramSigns | None, weights: ProgramSigns = WEIGHTS) -> f
     if signs is None:
         return UNKNOWN
     return sigmoid(sum(w * x for w, x in zip(astuple(weights), astuple(signs), strict=True)))
-
-
-def sigmoid(x: float) -> float:
-    """1 / (1 + exp(-x)), without overflow."""
-    return 1.0 / (1.0 + math.exp(-max(-30.0, min(30.0, x))))

@@ -84,13 +84,11 @@ class Tally:
     """The outcome: positions of the winning ballots, best first, and the agreement.
 
     ``rivals`` are the other counted groups that are as large or larger, the strongest first.
-    ``share`` is the winners' part of all likelihood, 0..1.
     """
 
     winners: tuple[int, ...]
     agreement: float
     rivals: tuple[tuple[int, ...], ...] = ()
-    share: float = 1.0
 
     @property
     def split(self) -> bool:
@@ -114,9 +112,7 @@ def tally(ballots: Sequence[Ballot]) -> Tally | None:
     ranked = sorted(groups, key=lambda key: (-weight[key], groups[key][0]))
     best = sorted(groups[ranked[0]], key=lambda i: (-ballots[i].likelihood, i))
     rivals = tuple(tuple(groups[key]) for key in ranked[1:] if len(groups[key]) >= len(best))
-    everything = sum(ballot.likelihood for ballot in ballots)
-    share = weight[ranked[0]] / everything if everything > 0 else 1.0
-    return Tally(tuple(best), len(best) / len(ballots), rivals, share)
+    return Tally(tuple(best), len(best) / len(ballots), rivals)
 
 
 def decided(ballots: Sequence[Ballot], outstanding: int) -> bool:

@@ -45,7 +45,8 @@ def tables_meant(
         return ()
     here = [table for table in tables if table.ref in shown or table.ref in meant]
     around = {ref for table in here for ref in joins.neighbours(table.ref)}
-    others = [table for table in tables if table.ref not in {one.ref for one in here}]
+    known = {table.ref for table in here}
+    others = [table for table in tables if table.ref not in known]
     given = {one.alias.casefold() for one in tree.find_all(exp.Alias)}
     for name in dict.fromkeys(column.name for column in tree.find_all(exp.Column)):
         if name.casefold() in given or any(t.column(name) for t in here):

@@ -20,7 +20,7 @@ from starlette.testclient import TestClient
 
 from dbrag.database import Database, connect
 from dbrag.demo import QUESTIONS, write_demo
-from dbrag.interfaces.http import logs
+from dbrag.interfaces.http import answers, logs
 from dbrag.interfaces.http.app import PAGE, create_app
 from dbrag.interfaces.http.options import ServeOptions
 from dbrag.interfaces.http.server import bind, make_server, url_of
@@ -31,6 +31,22 @@ from dbrag.models.testing import FunctionModel, HashEmbedder
 CITIES = QUESTIONS[1]
 TOKEN = "a-token-of-enough-characters"
 BASE = "http://127.0.0.1:8321"
+
+
+def ok(response: Any, shape: type[answers.Shape] | None = None) -> Any:
+    """The JSON of a response that is as described."""
+    assert response.status_code == 200, response.text
+    value = response.json()
+    if shape is not None:
+        shape.model_validate(value, strict=True)
+    return value
+
+
+def error(response: Any, status: int, code: str) -> dict[str, str]:
+    """The error of a response that is as described."""
+    assert (response.status_code, response.json()["error"]["code"]) == (status, code), response.text
+    answers.ErrorBody.model_validate(response.json(), strict=True)
+    return response.json()["error"]
 
 
 def gold(prompt: Prompt) -> str:

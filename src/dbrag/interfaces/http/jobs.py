@@ -22,7 +22,6 @@ from dbrag.cancel import Cancellation, Cancelled, cancellable, check
 from dbrag.errors import DbragError, UsageError
 
 State = Literal["queued", "running", "done", "failed", "cancelled"]
-FINISHED = ("done", "failed", "cancelled")
 KEPT = 500
 """Finished jobs that are remembered by their state, so that cancelling twice is no error."""
 MAX_RETRY_S = 60
