@@ -32,7 +32,7 @@ def commands() -> list[list[str]]:
         value = json.loads(block)
         (servers,) = value.values()
         found += [one["args"] for one in servers.values() if one.get("command") == "dbrag"]
-    for line in [line for block in blocks("") for line in block.splitlines()]:
+    for line in [line for block in blocks("sh") for line in block.splitlines()]:
         words = shlex.split(line)
         if words[:2] == ["claude", "mcp"]:
             assert words[2:6] == ["add", "dbrag", "--", "dbrag"]
