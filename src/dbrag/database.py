@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from dbrag import freshness, scope
+from dbrag.display import StatusReport
 from dbrag.errors import SourceNotFound
 from dbrag.execution.run import run_admitted
 from dbrag.index import build, store
@@ -301,13 +302,10 @@ class Database:
         self._close_index()
         build.drop_source(self.index_dir, name)
 
-    def status(self) -> dict[str, Any]:
+    def status(self) -> StatusReport:
         """What is indexed, how old, how big, what is stale or sampled; JSON-ready."""
-        return {
-            "schema": SCHEMA_VERSION,
-            "index": str(self.index_dir),
-            **store.describe(self.index_dir, self.sources, self.skipped, self.settings),
-        }
+        told = store.describe(self.index_dir, self.sources, self.skipped, self.settings)
+        return StatusReport({"schema": SCHEMA_VERSION, "index": str(self.index_dir), **told})
 
     def source(self, name: str) -> Source:
         """The open source of that name.

@@ -2,7 +2,7 @@
 
 Source → Catalog → index → Candidate → Program → Execution → Answer, in the
 order of Figure 1 of the paper. Nothing here imports anything at run time
-but the standard library, ``values`` and ``arrow``.
+but the standard library, ``values``, ``arrow`` and ``display``.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from dbrag.arrow import arrow_table
+from dbrag.display import Displayed, Tabular
 from dbrag.values import json_value
 
 if TYPE_CHECKING:
-    import pandas
     import pyarrow as pa
 
 SCHEMA_VERSION = 1
@@ -148,7 +148,7 @@ class SourceReport:
 
 
 @dataclass(frozen=True, slots=True)
-class IndexReport:
+class IndexReport(Displayed):
     """What one indexing run did; ``warnings`` name the files that were left out."""
 
     sources: tuple[SourceReport, ...]
@@ -180,7 +180,7 @@ class ValueMatch:
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(Displayed):
     """A table with its score, the parts the score was added from, and the evidence.
 
     ``similarity`` is the largest cosine of the question with the table's summary or one
@@ -209,7 +209,7 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
-class SearchResult:
+class SearchResult(Displayed):
     """The ranked candidates, a chat model's part in it, seconds by stage (some overlap)."""
 
     question: str
@@ -275,7 +275,7 @@ class ResultColumn:
 
 
 @dataclass(frozen=True)
-class Execution:
+class Execution(Tabular):
     """The whole result of one statement, every value as the engine gave it."""
 
     columns: tuple[ResultColumn, ...]
@@ -302,7 +302,7 @@ _NO_RESULT = Execution((), (), 0.0)
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(Displayed):
     """A result with as many votes as the answer; ``difference`` says what its program does."""
 
     text: str
@@ -327,7 +327,7 @@ Status = Literal["answered", "unanswerable", "failed"]
 
 
 @dataclass(frozen=True)
-class Answer:
+class Answer(Tabular):
     """What ``ask`` gives back: the engine's result with its program and evidence.
 
     ``agreement`` is the share of valid votes behind the answer, None with one vote;
@@ -365,10 +365,6 @@ class Answer:
     def table(self) -> pa.Table | None:
         """The whole result as Arrow, never cut."""
         return self.execution.table if self.execution else None
-
-    def to_pandas(self) -> pandas.DataFrame:
-        """The whole result as a pandas frame (needs ``pip install pandas``)."""
-        return (self.execution or _NO_RESULT).table.to_pandas()
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON of ``dbrag ask``; rows are cut at ``max_rows``, nothing else is."""

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbrag.interfaces.http.chart import MAX_BARS, MAX_MARKS, Chart, chart_of
-from dbrag.interfaces.http.drawing import ChartFailed, Drawer, short, specification
+from dbrag.interfaces.charts.choice import MAX_BARS, MAX_MARKS, Chart, chart_of
+from dbrag.interfaces.charts.drawing import ChartFailed, Drawer, short, specification
 from tests.interfaces.http.conftest import CITIES, Served
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request
 from pydantic import Field
 from starlette.responses import Response
 
-from dbrag.interfaces.http import chart, drawing, results
+from dbrag.interfaces.charts import choice, drawing
+from dbrag.interfaces.http import results
 from dbrag.interfaces.http.answers import Shape
 from dbrag.interfaces.http.common import IdPath, Shared, fails, respond
 
@@ -22,7 +23,7 @@ _drawer = drawing.Drawer()
 class Drawn(Shape):
     """A chart, or why there is none."""
 
-    kind: chart.Kind | None = Field(description="Null where no chart suits.")
+    kind: choice.Kind | None = Field(description="Null where no chart suits.")
     reason: str = Field(description="Why there is none; else empty.")
     description: str = Field(description="The chart in a sentence.")
     notes: list[str] = Field(description="What of the result is not drawn.")
@@ -41,7 +42,9 @@ async def draw(
     request: Request,
     service: Shared,
     result_id: IdPath,
-    theme: Annotated[drawing.Theme, Query(description="Colours for this background.")] = "light",
+    theme: Annotated[
+        Literal["light", "dark"], Query(description="Colours for this background.")
+    ] = "light",
     width: Annotated[int, Query(ge=240, le=1600, description="Pixels.")] = 640,
     reading: Annotated[
         int | None, Query(ge=0, le=100, description="A reading of the answer, from 0.")
@@ -60,9 +63,9 @@ def _drawn(execution: Execution, theme: drawing.Theme, width: int) -> dict[str, 
     nothing: dict[str, Any] = {
         "kind": None, "reason": "", "description": "", "notes": [], "vega_lite": None, "svg": None,
     }  # fmt: skip
-    if len(execution.rows) > chart.MAX_MARKS:  # no Arrow copy of a result that is not drawn
-        return nothing | {"reason": f"more than {chart.MAX_MARKS:,} rows are not drawn"}
-    found = chart.chart_of(execution.table)
+    if len(execution.rows) > choice.MAX_MARKS:  # no Arrow copy of a result that is not drawn
+        return nothing | {"reason": f"more than {choice.MAX_MARKS:,} rows are not drawn"}
+    found = choice.chart_of(execution.table)
     if isinstance(found, str):
         return nothing | {"reason": found}
     spec = drawing.specification(found, execution.table, theme, width)

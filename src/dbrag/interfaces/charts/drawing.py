@@ -18,27 +18,31 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from dbrag.errors import DbragError
-from dbrag.interfaces.http.chart import Chart, Column, column_of
+from dbrag.interfaces.charts.choice import Chart, Column, column_of
 from dbrag.values import text_value
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Theme = Literal["light", "dark"]
+Theme = Literal["light", "dark", "any"]
+"""``any``: the text has the colour of what is around it, the rest can be seen on light and dark."""
 MAX_LABEL_CHARS = 60
 MAX_POINTS_ON_LINES = 60
 _TABLE_SHOWS = "the table shows the same values"
 # https://www.w3.org/TR/xml/#NT-Char; the library ends its process on any other.
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
-_INK = {"light": "#1d2733", "dark": "#e6ebf1"}
-_FAINT = {"light": "#d9dfe6", "dark": "#39434f"}
+_INK = {"light": "#1d2733", "dark": "#e6ebf1", "any": "currentColor"}
+_FAINT = {"light": "#d9dfe6", "dark": "#39434f", "any": "#80808066"}
 # Told apart also by those who see no red or green (after Okabe and Ito, 2008).
 _COLOURS: dict[str, tuple[str, ...]] = {
     "light": ("#2f6fb7", "#b8580b", "#1b7f5c", "#8b4f9f", "#5b6570", "#a8323e", "#7a6a00",
               "#007c91"),
     "dark": ("#7fb3f0", "#f0a35e", "#5fcfa3", "#c99be0", "#b6c0cb", "#f0858f", "#d9c64f",
              "#5cc9dc"),
+    # At least 3:1 on white and on #111 (WCAG 2.2, 1.4.11).
+    "any": ("#2f6fb7", "#b8580b", "#1b7f5c", "#9558a9", "#64707c", "#c2444f", "#7a6a00",
+            "#007c91"),
 }  # fmt: skip
 
 
