@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import hashlib
 import threading
 import time
 from collections.abc import Collection, Sequence
@@ -19,6 +18,8 @@ from dbrag.execution.guard import Admitted, admit
 from dbrag.execution.run import run_admitted
 from dbrag.index.manifest import known_places, read_manifest
 from dbrag.index.store import problems_of
+from dbrag.index.where import identity as identity
+from dbrag.index.where import index_dir as index_dir
 from dbrag.reasoning.behind import trace
 from dbrag.reasoning.evidence import odd_warnings
 from dbrag.reasoning.explanation import evidence_of
@@ -83,17 +84,6 @@ def chosen(
         both = ", ".join(sorted(str(ref) for ref in only & never))
         raise UsageError(f"asked to use and to exclude the same tables: {both}")
     return only or None, never
-
-
-def identity(spec: str) -> str:
-    """A source as one text whatever the working directory: the default index depends on it.
-
-    It holds no password: another one is still the same source.
-    """
-    name, separator, rest = spec.partition("=")
-    if separator and not any(mark in name for mark in "/\\:"):
-        return f"{name}={identity(rest)}"
-    return without_password(spec) if "://" in spec else str(Path(spec).expanduser().resolve())
 
 
 def spec_of(entry: Place) -> str:
@@ -169,15 +159,6 @@ def checked_counts(**counts: int | None) -> None:
     for name, value in counts.items():
         if value is not None and value < 1:
             raise UsageError(f"{name} must be at least 1, not {value!r}")
-
-
-def index_dir(settings: Settings, specs: Sequence[str]) -> Path:
-    """The given folder, or one in the cache that depends on the set of sources only."""
-    if settings.index:
-        return Path(settings.index).expanduser()
-    identities = sorted(identity(spec) for spec in specs)
-    key = hashlib.sha256("\n".join(identities).encode()).hexdigest()[:16]
-    return settings.cache_dir / "indexes" / key
 
 
 def indexed_sources(settings: Settings) -> tuple[str, ...]:

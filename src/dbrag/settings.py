@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -233,7 +233,7 @@ def load_settings(
         UsageError: an unknown key, a value of the wrong kind, an unreadable file.
     """
     environ = os.environ if environ is None else environ
-    path = Path(config).expanduser() if config else _find(directory or Path.cwd())
+    path = config_path(config, directory)
     values: dict[str, Any] = {}
     if path is not None:
         values |= _from_file(path)
@@ -244,6 +244,48 @@ def load_settings(
     return replace(Settings(), **values)
 
 
+def lenient_settings(
+    arguments: Mapping[str, Any], *, config: str | None, environ: Mapping[str, str]
+) -> tuple[Settings, list[UsageError]]:
+    """As :func:`load_settings`, but what is wrong is left out and given back: an error per key."""
+    problems: list[UsageError] = []
+    good = Settings()
+
+    def take(read: Callable[..., Mapping[str, Any]], *given: Any) -> None:
+        nonlocal good
+        try:
+            good = replace(good, **read(*given))
+        except UsageError as error:
+            problems.append(error)
+
+    path = config_path(config)
+    if path is not None:
+        try:
+            data = _read_toml(path)
+        except UsageError as error:
+            data = {}
+            problems.append(error)
+        for name, value in data.items():
+            take(_from_key, name, value, path)
+    for name, text in environ.items():
+        take(_from_environment, {name: text})
+    for name, value in arguments.items():
+        if value not in (None, ()):
+            take(lambda n, v: {n: _checked(n, v, "argument")}, name, value)
+    return good, problems
+
+
+def _from_key(name: str, value: Any, path: Path) -> dict[str, Any]:
+    """What one key of a settings file gives, without what its absence would."""
+    values = _from_data({name: value}, path)
+    return values if name == "learned" else {k: v for k, v in values.items() if k != "learned"}
+
+
+def config_path(config: str | None = None, directory: Path | None = None) -> Path | None:
+    """The settings file in force: the one named, else ``dbrag.toml`` here or upwards, else None."""
+    return Path(config).expanduser() if config else _find(directory or Path.cwd())
+
+
 def _find(directory: Path) -> Path | None:
     for folder in (directory, *directory.resolve().parents):
         if (folder / CONFIG_NAME).is_file():
@@ -252,13 +294,21 @@ def _find(directory: Path) -> Path | None:
 
 
 def _from_file(path: Path) -> dict[str, Any]:
+    return _from_data(_read_toml(path), path)
+
+
+def _read_toml(path: Path) -> dict[str, Any]:
     try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         reason = error.strerror or str(error)
         raise UsageError(f"cannot read the configuration {str(path)!r}: {reason}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"{str(path)!r} is not valid TOML: {error}") from error
+
+
+def _from_data(data: dict[str, Any], path: Path) -> dict[str, Any]:
+    """The values of a settings file; takes its tables out of ``data``."""
     tables: dict[str, Any] = {}
     for name, kind in (("source", SourceOptions), ("files", FileOptions)):
         if name in data:

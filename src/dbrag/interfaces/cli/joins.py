@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dbrag.errors import UsageError
-from dbrag.interfaces.cli import output
+from dbrag.interfaces.cli import complete, output
 from dbrag.interfaces.cli.options import Run, common_options, pass_run
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @click.command(short_help="List the joins, declared and inferred.")
-@click.argument("tables", metavar="[TABLE]…", nargs=-1)
+@click.argument("tables", metavar="[TABLE]…", nargs=-1, shell_complete=complete.tables)
 @click.option("--declared", is_flag=True, help="Only declared keys and those of dbrag.toml.")
 @click.option("--inferred", is_flag=True, help="Only joins inferred from values and names.")
 @common_options

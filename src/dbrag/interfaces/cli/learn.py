@@ -80,14 +80,17 @@ def learn(
 
 
 def _learned(database: Database, path: Path, question: str, statement: str) -> dict[str, Any]:
-    from dbrag.interfaces.cli.render import count
+    from dbrag.interfaces.cli.render import count, terminal_width
     from dbrag.interfaces.cli.tables import aligned, cell_text
     from dbrag.interfaces.teaching import teach
 
     taught = teach(database, path, question, statement)
     result = taught.result
-    lines = aligned([column.name for column in result.columns], result.rows[:_SHOWN_ROWS])
-    lines += [count(len(result.rows), "row"), ""]
+    names = [column.name for column in result.columns]
+    shown = result.rows[:_SHOWN_ROWS]
+    lines = aligned(names, shown, width=terminal_width())
+    of = f"{len(shown):,} of " if len(shown) < len(result.rows) else ""
+    lines += [f"{of}{count(len(result.rows), 'row')}", ""]
     lines.append(f"learned for {taught.pair.source}: {cell_text(taught.pair.question)}")
     if taught.old is not None:
         lines.append(f"instead of: {cell_text(taught.old.sql)}")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dbrag.interfaces.cli import output
+from dbrag.interfaces.cli import complete, output
 from dbrag.interfaces.cli.options import Run, common_options, pass_run
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def list_models(run: Run) -> int:
 
 
 @models.command()
-@click.argument("names", nargs=-1, metavar="[NAME]…")
+@click.argument("names", nargs=-1, metavar="[NAME]…", shell_complete=complete.weights)
 @common_options
 @pass_run
 def pull(run: Run, names: tuple[str, ...]) -> int:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from dbrag.interfaces.cli import output
 from dbrag.interfaces.cli.render import count, duration, size
-from dbrag.interfaces.cli.tables import cell_text
+from dbrag.interfaces.cli.tables import cell_text, start, text_width
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -45,10 +45,11 @@ class LiveLine:
         now = time.monotonic()
         if self._terminal and (always or now - self._last >= _REDRAW_S):
             self._last = now
-            text = text[: shutil.get_terminal_size((100, 24)).columns - 1]
-            sys.stderr.write("\r" + text.ljust(self._shown))
+            text = start(text, shutil.get_terminal_size((100, 24)).columns - 1)
+            taken = text_width(text)
+            sys.stderr.write("\r" + text + " " * (self._shown - taken))
             sys.stderr.flush()
-            self._shown = len(text)
+            self._shown = taken
         elif self._lines and now - self._last >= _LINE_S:
             self._last = now
             output.note(text)

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from dbrag.errors import UsageError
+from dbrag.interfaces.cli import complete
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from dbrag.database import Database
     from dbrag.settings import Settings
@@ -80,6 +81,7 @@ _COMMON = (
         "sources",
         multiple=True,
         metavar="[NAME=]PATH|URL",
+        shell_complete=complete.files,
         help="A database or data file, a folder or glob of them, or the URL of a server; "
         "may be repeated.",
     ),
@@ -90,9 +92,24 @@ _COMMON = (
         metavar="NAME",
         help="Read only this schema of a server; may be repeated.",
     ),
-    click.option("--index", metavar="DIR", help="Folder of the index (also DBRAG_INDEX)."),
-    click.option("--config", metavar="FILE", help="Settings file instead of dbrag.toml."),
-    click.option("--model", metavar="PROVIDER:NAME", help="Chat model (also DBRAG_MODEL)."),
+    click.option(
+        "--index",
+        metavar="DIR",
+        shell_complete=complete.folders,
+        help="Folder of the index (also DBRAG_INDEX).",
+    ),
+    click.option(
+        "--config",
+        metavar="FILE",
+        shell_complete=complete.files,
+        help="Settings file instead of dbrag.toml.",
+    ),
+    click.option(
+        "--model",
+        metavar="PROVIDER:NAME",
+        shell_complete=complete.models,
+        help="Chat model (also DBRAG_MODEL).",
+    ),
     click.option("--json", is_flag=True, help="Print one JSON object on standard output."),
     click.option("-q", "--quiet", is_flag=True, help="Print the result only."),
     click.option("-v", "--verbose", is_flag=True, help="Print each stage, and more on errors."),
@@ -144,7 +161,22 @@ class ListCommand(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Rewrite ``--tables a b`` as ``--tables a --tables b``, then parse."""
+        ctx.meta[complete.TYPED] = tuple(args)
         return super().parse_args(ctx, self._spread(args))
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[Any]:
+        """Also the second and later values of a repeatable option."""
+        option = None if _is_flag(incomplete) else self.open_list(ctx.meta.get(complete.TYPED, ()))
+        if option is not None:
+            return option.shell_complete(ctx, incomplete)
+        return super().shell_complete(ctx, incomplete)
+
+    def open_list(self, words: Sequence[str]) -> click.Parameter | None:
+        """The repeatable option that the next word belongs to, where the last flag is one."""
+        flags = [word for word in words if _is_flag(word)]
+        if not flags or flags[-1] not in self._option_names()[0]:
+            return None
+        return next(parameter for parameter in self.params if flags[-1] in parameter.opts)
 
     def _spread(self, args: list[str]) -> list[str]:
         lists, valued = self._option_names()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from dbrag.errors import DbragError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 _json_target: TextIO | None = None
 
@@ -56,6 +56,32 @@ def emit(text: str) -> None:
 def _write(text: str, stream: TextIO) -> None:
     try:
         stream.write(_encodable(text, stream.encoding) + "\n")
+        stream.flush()
+    except OSError as error:
+        silence(stream)
+        if isinstance(error, BrokenPipeError):
+            raise
+        raise OutputLost(f"cannot write the output: {error.strerror or error}") from error
+
+
+def emit_lines(lines: Iterable[str]) -> None:
+    """Write data, one text after the other as it comes, in UTF-8 whatever the locale says.
+
+    Values stay as they are where a program reads them; a terminal gets no control characters.
+
+    Raises:
+        OutputLost: it cannot be written; a closed pipe stays a BrokenPipeError.
+    """
+    stream = sys.stdout
+    shown = is_terminal(stream)
+    raw = getattr(stream, "buffer", None)
+    try:
+        stream.flush()
+        for line in lines:
+            if shown or raw is None:
+                stream.write(_encodable(_shown(line), stream.encoding))
+            else:
+                raw.write(line.encode("utf-8", "backslashreplace"))
         stream.flush()
     except OSError as error:
         silence(stream)

@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from dbrag.interfaces.cli import output
-from dbrag.interfaces.cli.tables import aligned, cell_text
+from dbrag.interfaces.cli.tables import aligned, cell_text, cut
 from dbrag.reasoning.sureness import in_words
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ def terminal_width() -> int | None:
     """Columns of the terminal on standard output; None where nothing may be cut."""
     if not output.is_terminal(sys.stdout):
         return None
-    return max(40, shutil.get_terminal_size((100, 24)).columns)
+    return max(20, shutil.get_terminal_size((100, 24)).columns)
 
 
 def count(n: int, noun: str, plural: str = "") -> str:
@@ -48,9 +48,9 @@ def duration(seconds: float) -> str:
     return f"{seconds / 86_400:.0f} days"
 
 
-def answer_lines(answer: Answer, *, quiet: bool = False) -> list[str]:
-    """The result, then what it rests on: tables, agreement, SQL, warnings."""
-    lines = _result_lines(answer)
+def answer_lines(answer: Answer, *, quiet: bool = False, rows: bool = True) -> list[str]:
+    """The result, unless not ``rows``; then what it rests on: tables, agreement, SQL, warnings."""
+    lines = _result_lines(answer) if rows else []
     text = cell_text(answer.text)
     if text and text.rstrip(".") not in lines[-1:]:  # "8 rows." below "8 rows" says nothing
         lines += ["", text] if lines else [text]
@@ -161,7 +161,7 @@ def candidate_lines(candidate: Candidate) -> list[str]:
             "  row: " + ", ".join(f"{cell_text(k)}={cell_text(v)}" for k, v in row.items())
         )
     width = terminal_width()
-    return lines if width is None else [_short(line, width) for line in lines]
+    return lines if width is None else [cut(line, width) for line in lines]
 
 
 def index_lines(report: IndexReport) -> list[str]:
@@ -280,7 +280,7 @@ def _row_vectors_text(told: Mapping[str, Any]) -> str:
 
 def _encoder_text(encoder: Any) -> str:
     if isinstance(encoder, dict):
-        return ", ".join(f"{key} {str(value)[:40]}" for key, value in encoder.items())
+        return ", ".join(f"{key} {_short(str(value), 40)}" for key, value in encoder.items())
     return cell_text(encoder)
 
 
@@ -343,4 +343,5 @@ def _fact(value: Any) -> str:
 
 
 def _short(text: str, width: int) -> str:
-    return text if len(text) <= width else text[: width - 1] + "…"
+    """Cut for people; what a program or a file gets is whole."""
+    return text if terminal_width() is None else cut(text, width)

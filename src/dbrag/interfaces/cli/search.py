@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from dbrag.interfaces.cli import output
+from dbrag.interfaces.cli import complete, output
 from dbrag.interfaces.cli.ask import read_text, tell_remote
 from dbrag.interfaces.cli.options import (
     ListCommand,
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @click.command(cls=ListCommand, short_help="Rank the tables for a question.")
-@click.argument("question")
+@click.argument("question", shell_complete=complete.after_list)
 @click.option("--top", type=click.IntRange(1), metavar="N", help="Tables shown (default 5).")
 @click.option("--k", type=click.IntRange(1), metavar="N", help="Tables ranked (default 50).")
 @click.option(
@@ -29,10 +29,18 @@ if TYPE_CHECKING:
 )
 @membership_option
 @click.option(
-    "--tables", multiple=True, metavar="T …", help="Only these tables; several may follow."
+    "--tables",
+    multiple=True,
+    metavar="T …",
+    shell_complete=complete.tables,
+    help="Only these tables; several may follow.",
 )
 @click.option(
-    "--exclude", multiple=True, metavar="T …", help="Never these tables; several may follow."
+    "--exclude",
+    multiple=True,
+    metavar="T …",
+    shell_complete=complete.tables,
+    help="Never these tables; several may follow.",
 )
 @click.option("--explain", is_flag=True, help="Show the parts of each score and the rows.")
 @common_options

@@ -19,6 +19,8 @@ MAX_PADDING = 40
 """Columns are aligned up to this width (characters); a longer cell overflows uncut."""
 
 _GAP = "  "
+_JOINERS = "\u200c\u200d\u3000"
+"""Persian and Hindi words, families of emoji and Japanese addresses are written with them."""
 _NARROWEST = 6
 _RECORD_WIDTH = 400
 _TELL_FROM = 100
@@ -35,7 +37,17 @@ def cell_text(value: object) -> str:
         return "'NULL'"
     if text.isprintable():
         return text
-    return "".join(c if c.isprintable() else _escaped(c) for c in text)
+    return "".join(
+        c if c.isprintable() or (c in _JOINERS and _is_joined(text, i)) else _escaped(c)
+        for i, c in enumerate(text)
+    )
+
+
+def _is_joined(text: str, i: int) -> bool:
+    """Whether a joiner or wide blank is part of a word or emoji, and not hidden in plain ASCII."""
+    return (
+        not (text[max(0, i - 1) : i] or "a").isascii() and not (text[i + 1 :][:1] or "a").isascii()
+    )
 
 
 def _escaped(character: str) -> str:
@@ -56,7 +68,8 @@ def aligned(
     head = [cell_text(name) for name in names]
     cells = [[cell_text(value) for value in row] for row in rows]
     right = [_is_numeric([row[i] for row in rows]) for i in range(len(head))]
-    natural = [max([_width(head[i]), *(_width(row[i]) for row in cells)]) for i in range(len(head))]
+    columns = zip(head, *cells, strict=True)
+    natural = [max(map(text_width, column)) for column in columns]
     if width is None:
         widths = [min(w, MAX_PADDING) for w in natural]
     else:
@@ -64,8 +77,8 @@ def aligned(
         if room < sum(min(w, _NARROWEST) for w in natural):
             return _records(head, cells, width)
         widths = _fitted(natural, room)
-        head = [_cut(text, w) for text, w in zip(head, widths, strict=True)]
-        cells = [[_cut(c, w) for c, w in zip(row, widths, strict=True)] for row in cells]
+        head = [cut(text, w) for text, w in zip(head, widths, strict=True)]
+        cells = [[cut(c, w) for c, w in zip(row, widths, strict=True)] for row in cells]
     lines = [head, ["-" * w for w in widths], *cells]
     return [_line(line, widths, right) for line in lines]
 
@@ -77,8 +90,8 @@ def _is_numeric(values: list[object]) -> bool:
     )
 
 
-def _width(text: str) -> int:
-    """Terminal columns; a Chinese character takes two."""
+def text_width(text: str) -> int:
+    """Terminal columns; a Chinese character or an emoji takes two."""
     if text.isascii():
         return len(text)
     from rich.cells import cell_len
@@ -86,12 +99,13 @@ def _width(text: str) -> int:
     return cell_len(text)
 
 
-def _cut(text: str, width: int) -> str:
-    if _width(text) <= width:
+def cut(text: str, width: int) -> str:
+    """The text in at most so many columns; what is missing of a long one is told."""
+    if text_width(text) <= width:
         return text
-    shown = _start(text, width - 1)
+    shown = start(text, width - 1)
     if len(text) - len(shown) >= _TELL_FROM:
-        brief = _start(text, width - len(_missing(len(text))))
+        brief = start(text, width - len(_missing(len(text))))
         if len(brief) >= _NARROWEST:
             return brief + _missing(len(text) - len(brief))
     return shown + "…"
@@ -101,7 +115,7 @@ def _missing(n: int) -> str:
     return f"… {n:,} more characters"
 
 
-def _start(text: str, width: int) -> str:
+def start(text: str, width: int) -> str:
     """The first characters that fit; a wide one is not cut in two."""
     if text.isascii():
         return text[: max(0, width)]
@@ -132,19 +146,19 @@ def _fitted(natural: list[int], room: int) -> list[int]:
 def _line(cells: list[str], widths: list[int], right: list[bool]) -> str:
     parts = []
     for cell, width, to_right in zip(cells, widths, right, strict=True):
-        fill = " " * max(0, width - _width(cell))
+        fill = " " * max(0, width - text_width(cell))
         parts.append(fill + cell if to_right else cell + fill)
     return _GAP.join(parts).rstrip()
 
 
 def _records(head: list[str], cells: list[list[str]], width: int) -> list[str]:
     """One line per value, for tables too wide for columns."""
-    label = min(max(_width(name) for name in head), width // 3)
+    label = min(max(text_width(name) for name in head), width // 3)
     room = max(_NARROWEST, min(width, _RECORD_WIDTH) - label - len(_GAP))
     lines = []
     for number, row in enumerate(cells, 1):
         lines.append(f"-- row {number}")
         for name, cell in zip(head, row, strict=True):
-            name = _cut(name, label)
-            lines.append(f"{name}{' ' * (label - _width(name))}{_GAP}{_cut(cell, room)}")
+            name = cut(name, label)
+            lines.append(f"{name}{' ' * (label - text_width(name))}{_GAP}{cut(cell, room)}")
     return lines
