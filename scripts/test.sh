@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The one check command: format, lint, types, generated pages, tests.
+# The one check command: format, lint, types, generated pages, the site, tests.
 #
 #   bash scripts/test.sh                      all of it
 #   bash scripts/test.sh -m "not model"       without the real local model
@@ -8,7 +8,7 @@ set -uo pipefail
 source "$(dirname "$0")/common.sh"
 
 ensure_venv
-install_extras local,remote,servers,serve,mcp,dev
+install_extras local,remote,servers,serve,mcp,docs,dev
 
 failed=()
 check() {
@@ -22,6 +22,7 @@ check format "$bin/ruff" format --check .
 check lint "$bin/ruff" check .
 check types "$bin/mypy"
 check pages "$bin/python" scripts/generate_cli_docs.py --check
+check site "$bin/python" scripts/check_site.py
 if [ $# -gt 0 ]; then
     check tests "$bin/python" -m pytest "$@"
 else

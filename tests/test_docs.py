@@ -33,6 +33,8 @@ WRITTEN = [page for page in PAGES if page.name != GENERATED]
 REPLIES = {one.question: one.sql for one in QUESTIONS} | {
     QUESTIONS[0].question: "SELECT s.name, COUNT(o.order_id) FROM stores s"
     " JOIN orders o ON s.store_id = o.store_id GROUP BY s.name",
+    "What is the total amount of each region?": "SELECT region, SUM(amount) FROM orders"
+    " GROUP BY region ORDER BY region",
 }
 
 
@@ -173,9 +175,8 @@ def test_every_snippet_is_run_or_says_why_not(page: Path) -> None:
             # A command does not get around being run by another name for its language.
             assert not re.match(r"(\$ |dbrag |pip |curl |python )", one.text), where
         elif one.mark.startswith("not run: "):
-            kind, _, why = one.mark.removeprefix("not run: ").partition(", ")
+            kind = one.mark.removeprefix("not run: ").partition(", ")[0]
             assert kind in REASONS, f"{where}: {kind!r} is no reason; known: {', '.join(REASONS)}"
-            assert why, f"{where}: say why"
         elif one.mark.startswith("run by: "):
             test = ROOT / one.mark.removeprefix("run by: ")
             assert page.name in test.read_text(encoding="utf-8"), where
