@@ -6,6 +6,7 @@ import csv
 import io
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from dbrag.database import Database
 from dbrag.demo import QUESTIONS
 from dbrag.errors import ModelError
 from dbrag.interfaces.http import answers, shapes
+from dbrag.types import Reading
 from tests.interfaces.http.conftest import CITIES, Served, error, in_process, ok
 
 
@@ -192,6 +194,20 @@ def test_source_rows_behind_a_cell(served: Served) -> None:
     error(served.get(f"/results/{answer['id']}/source-rows?row=99"), 400, "usage")
 
 
+def test_source_rows_behind_a_cell_of_a_reading(served: Served) -> None:
+    one = served.service.database.sql("SELECT city, COUNT(*) AS n FROM customers GROUP BY city")
+    other = served.service.database.sql("SELECT COUNT(*) AS n FROM stores WHERE store_id < 3")
+    reading = Reading("2", "reads shop.stores", other.program, other.execution, 1)
+    served.service.results.keep("kept-answer", replace(one, readings=(reading,)))
+    path = "/results/kept-answer/source-rows"
+    behind = ok(served.get(path, params={"reading": 0, "column": 0}), answers.SqlAnswer)
+    assert behind["tables"][0]["name"] == "stores"
+    assert behind["row_count"] == 2
+    assert "customers" in ok(served.get(path, params={"row": 1, "limit": 2}))["sql"]
+    told = error(served.get(path, params={"reading": 1}), 400, "usage")
+    assert "1 other readings" in told["message"]
+
+
 def test_old_results_make_place(open_shop: Callable[..., Database]) -> None:
     with in_process(open_shop(), results=2) as served:
         ids = [ok(served.post("/sql", {"sql": f"SELECT {i}"}))["id"] for i in range(3)]
@@ -221,6 +237,25 @@ def test_feedback_becomes_a_learned_pair(served: Served, tmp_path: Path) -> None
     error(again, 404, "pair_not_found")
     found = ok(served.get("/history"), shapes.Entries)["entries"]
     assert [entry["verdict"] for entry in found] == [None, "wrong", "right"]
+
+
+def test_pairs_are_kept_and_corrected(served: Served, tmp_path: Path) -> None:
+    body = {"question": CITIES.question, "sql": CITIES.sql}
+    first = ok(served.post("/learned", body), shapes.LearnedNow)
+    assert (first["replaced"], first["source"], first["row_count"]) == (False, "shop", 12)
+    better = CITIES.sql + " ORDER BY 2 DESC"
+    body |= {"sql": better, "source": "shop"}
+    assert ok(served.post("/learned", body), shapes.LearnedNow)["replaced"] is True
+    (pair,) = ok(served.get("/learned"), shapes.LearnedPairs)["pairs"]
+    assert pair["sql"] == better
+    assert ask(served)["rows"][0] == ["Lisbon", 561]
+    before = (tmp_path / "learned.sql").read_bytes()
+    error(served.post("/learned", body | {"sql": "DELETE FROM customers"}), 422, "refused")
+    error(served.post("/learned", body | {"sql": "SELECT nme FROM customers"}), 422, "unknown_name")
+    error(served.post("/learned", body | {"source": "nowhere"}), 404, "source_not_found")
+    error(served.post("/learned", body | {"question": " "}), 422, "invalid")
+    error(served.post("/learned", body | {"verdict": "right"}), 422, "invalid")
+    assert (tmp_path / "learned.sql").read_bytes() == before
 
 
 def test_feedback_that_cannot_be_taken(served: Served, tmp_path: Path) -> None:

@@ -16,8 +16,8 @@ OPERATIONS = {
     "ask", "ask_stream", "cancel_job", "download_result", "drop_result", "forget_entry",
     "forget_history", "forget_learned", "get_chart", "get_entry", "get_job", "get_result",
     "get_rows", "get_samples", "get_source_rows", "get_table", "give_feedback", "health",
-    "list_history", "list_jobs", "list_joins", "list_learned", "list_sources", "list_tables",
-    "metrics", "ready", "run_sql", "search",
+    "learn", "list_history", "list_jobs", "list_joins", "list_learned", "list_sources",
+    "list_tables", "metrics", "ready", "run_sql", "search",
 }  # fmt: skip
 
 

@@ -151,3 +151,16 @@ class FeedbackBody(Body):
         if isinstance(value, dict) and value.get("verdict") == "right" and value.get("sql"):
             raise ValueError('a corrected sql belongs to the verdict "wrong"')
         return value
+
+
+class LearnBody(Body):
+    """A question and the SQL that answers it."""
+
+    question: Question
+    sql: Statement
+    source: Text | None = Field(
+        default=None,
+        min_length=1,
+        max_length=500,
+        description="The source that runs it; by default the one that has its tables.",
+    )

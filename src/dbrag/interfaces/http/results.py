@@ -132,6 +132,19 @@ def execution_of(answer: Answer, reading: int | None) -> Execution:
     return answer.readings[reading].execution
 
 
+def read_as(answer: Answer, reading: int | None) -> Answer:
+    """The answer, or what it would be by one of its readings, counted from 0.
+
+    Raises:
+        UsageError: there is no such reading.
+    """
+    if reading is None:
+        return answer
+    execution = execution_of(answer, reading)
+    program = answer.readings[reading].program
+    return replace(answer, execution=execution, program=program, tables=program.tables)
+
+
 def page(execution: Execution, offset: int, limit: int) -> dict[str, Any]:
     """Some rows of a result, and where they stand in it."""
     rows = execution.rows[offset : offset + limit]

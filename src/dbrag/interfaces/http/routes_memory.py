@@ -10,7 +10,7 @@ from starlette.responses import Response
 from dbrag.errors import UsageError
 from dbrag.interfaces import teaching
 from dbrag.interfaces.http import shapes
-from dbrag.interfaces.http.bodies import FeedbackBody, Question
+from dbrag.interfaces.http.bodies import FeedbackBody, LearnBody, Question
 from dbrag.interfaces.http.common import IdPath, Limit, Offset, Shared, fails, respond
 from dbrag.interfaces.http.errors import PairNotFound
 
@@ -52,6 +52,27 @@ async def learned(request: Request, service: Shared) -> Response:
         return {"pairs": teaching.listed(service.database, found), "problems": problems}
 
     return respond(await service.look_up(request, "learned", work))
+
+
+@router.post(
+    "/learned",
+    operation_id="learn",
+    response_model=shapes.LearnedNow,
+    responses=fails(404, 504),
+    summary="Keep a question with its SQL, or correct it",
+)
+async def learn(request: Request, service: Shared, body: LearnBody) -> Response:
+    """As `dbrag learn`: the statement is run once, read-only. The pair takes the place of an older
+    one of the same question and source.
+    """
+
+    def work() -> Any:
+        with service.learning:
+            _, path = teaching.opened(service.database)
+            taught = teaching.teach(service.database, path, body.question, body.sql, body.source)
+            return taught.to_dict()
+
+    return respond(await service.look_up(request, "learn", work))
 
 
 @router.delete(

@@ -138,11 +138,12 @@ async def source_rows(
     row: Annotated[int, Query(ge=0, le=10_000_000, description="From 0.")] = 0,
     column: Annotated[int | None, Query(ge=0, le=10_000, description="From 0; none: all.")] = None,
     limit: Annotated[int, Query(ge=1, le=1000, description="Rows at most.")] = 20,
+    reading: ReadingNumber = None,
 ) -> Response:
     """They come from a second statement; a program whose rows cannot be traced answers 400."""
 
     def work() -> Any:
-        answer = service.results.get(result_id)
+        answer = results.read_as(service.results.get(result_id), reading)
         value = service.database.source_rows(answer, row, column, limit).to_dict()
         for name in ("text", "votes", "tokens"):
             del value[name]

@@ -132,13 +132,58 @@ def test_sql_is_changed_run_and_refused(tab: Tab) -> None:
     assert page.locator("#sql-problem .failure").count() == 0
 
 
+def test_the_rows_behind_a_cell(tab: Tab) -> None:
+    page = tab.ask(CITIES)
+    page.wait_for_selector("figure img")
+    cells = page.locator("#answer .result tbody td")
+    assert page.locator("#answer .result tbody td[tabindex='0']").count() == 1
+    cells.first.focus()
+    for key in ("ArrowDown", "End", "ArrowUp", "Enter"):
+        page.keyboard.press(key)
+    title = page.wait_for_selector(".behind h4:focus")
+    assert title.inner_text() == "Source rows behind COUNT(*) = 169 (row 1)"
+    assert texts(page, "td.chosen") == ["169"]
+    behind = page.locator(".behind .result tbody tr")
+    assert behind.count() == 100
+    assert "Amsterdam" in behind.first.inner_text()
+    assert "The first 100 rows; there are more" in page.inner_text(".behind")
+    page.click("text=SQL of the source rows")
+    assert "'Amsterdam'" in page.inner_text(".behind .sql")
+    tab.shot("behind")
+    page.click("text=The whole row")
+    page.wait_for_selector(".behind h4:text-is('Source rows behind row 1')")
+    page.keyboard.press("Escape")
+    page.wait_for_selector("#answer .result td:focus")
+    assert page.locator(".behind > *").count() == 0
+    # Sorted otherwise, a cell is still its own; and a click does the same.
+    page.locator("#answer th button").nth(1).click()
+    page.wait_for_selector("#answer th[aria-sort=ascending]")
+    cells.first.click()
+    page.wait_for_selector(".behind h4:has-text('city = Graz')")
+    assert "Graz" in behind.first.inner_text()
+    page.click(".behind >> text=Close")
+    page.wait_for_selector("#answer .result td:focus")
+
+    tab.run_sql("SELECT city FROM customers UNION SELECT name FROM stores")
+    page.wait_for_selector("text=Result of your SQL")
+    cells.first.click()
+    failure = page.wait_for_selector(".behind .failure").inner_text()
+    assert "the rows behind this program cannot be shown" in failure
+    assert "run SQL of your own" in failure
+
+
 def test_both_readings_in_words(tab: Tab) -> None:
     page = tab.ask(SPLIT)
     page.wait_for_selector("text=The question can be read in more than one way")
     assert "instead of" in page.locator(".reading").nth(1).inner_text()
     assert "The programs disagree" in page.inner_text(".warnings")
     page.click("text=Its result and SQL")
-    assert page.locator(".reading .result td").first.inner_text() in ("9000", "23215", "8562")
+    number = page.locator(".reading .result td").first
+    assert number.inner_text() in ("9000", "23215", "8562")
+    number.click()
+    title = page.wait_for_selector(".reading .behind h4:focus").inner_text()
+    assert title == f"Source rows behind n = {number.inner_text()} (row 1)"
+    assert page.locator(".reading .behind .result tbody tr").count() == 100
     tab.shot("readings")
 
 
@@ -213,6 +258,48 @@ def test_right_is_learned(tab: Tab) -> None:
     page.wait_for_selector(".badge:has-text('sure (100%)')")
 
 
+def test_learned_questions_are_corrected_and_forgotten(tab: Tab, site: Served) -> None:
+    question = "How many <b>stores</b> are there?"
+    for one, sql in ((question, "SELECT COUNT(*) AS n FROM orders"), ("Who?", "SELECT 1 AS one")):
+        assert site.post("/learned", {"question": one, "sql": sql}).status_code == 200
+    page = tab.page
+    page.click("#open-learned")
+    page.wait_for_selector("#learned-title:focus")
+    item = page.locator("#learned-list > li", has_text=question)
+    assert item.count() == 1
+    page.fill("#learned-search", "nothing like it")
+    page.wait_for_selector("#learned-count:has-text('No learned question has this.')")
+    page.fill("#learned-search", "<b>stores")
+    page.wait_for_selector("#learned-count:has-text('1 question')")
+    item.locator("summary").click()
+    item.locator("textarea").fill("DROP TABLE stores")
+    item.locator("text=Run and keep").click()
+    assert "only reading is allowed" in item.locator(".failure").inner_text()
+    item.locator("textarea").fill("SELECT COUNT(*) AS n FROM stores")
+    item.locator("textarea").press("Control+Enter")
+    page.wait_for_selector("#learned-count:has-text('kept: its SQL gives 1 row')")
+    page.wait_for_selector("#learned-title:focus")
+    tab.shot("learned", full=False)
+    tab.ask(question)
+    assert page.inner_text(".big") == "8"
+
+    # Both panels stand at the same side.
+    page.click("#open-history")
+    assert page.is_hidden("#learned")
+    page.click("#open-learned")
+    assert page.is_hidden("#history")
+    item.locator("text=Forget").click()
+    page.click("dialog >> text=Cancel")
+    assert item.count() == 1
+    item.locator("text=Forget").click()
+    page.click("dialog .main-button")
+    page.wait_for_selector("#learned-count:has-text('forgotten')")
+    assert item.count() == 0
+    left = [one["question"] for one in site.get("/learned").json()["pairs"]]
+    assert question not in left
+    assert "Who?" in left
+
+
 def test_dark_by_the_system_and_by_the_switch(tabs: Callable[..., Tab], site: Served) -> None:
     tab = tabs(site.url, color_scheme="dark")
     page = tab.open()
@@ -265,6 +352,12 @@ def test_axe_finds_nothing_serious(tabs: Callable[..., Tab], site: Served, schem
     page.click("#open-tables")
     page.click(".table-item >> nth=1")
     page.wait_for_selector(".columns")
+    page.locator("#answer .result td").first.click()
+    page.wait_for_selector(".behind h4:focus")
+    assert site.post("/learned", {"question": "One?", "sql": "SELECT 1 AS n"}).status_code == 200
+    page.click("#open-learned")
+    page.click("#learned-list summary >> nth=0")
+    assert serious(page) == []
     page.click("#open-history")
     page.wait_for_selector("#history-list .entry")
     assert serious(page) == []

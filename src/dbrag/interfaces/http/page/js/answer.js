@@ -1,6 +1,7 @@
 // An answer: what it is, how sure it is, the result, the chart, the program, the tables.
 
 import { post } from "./api.js";
+import { sourceRows } from "./behind.js";
 import { chartSection } from "./chart.js";
 import { diagramSection } from "./diagram.js";
 import { button, count, el, failureBox, foreign, id, say, seconds, tableName } from "./dom.js";
@@ -119,8 +120,9 @@ function readings(answer) {
     el("p", { dir: "auto" }, answer.text),
     wordList(answer.evidence),
   );
-  const others = answer.readings.map((one, i) =>
-    el(
+  const others = answer.readings.map((one, i) => {
+    const behind = sourceRows({ ...one, id: answer.id }, i);
+    return el(
       "li.reading",
       {},
       el("h4", {}, `Another reading (${count(one.votes, "program")})`),
@@ -130,11 +132,13 @@ function readings(answer) {
         "details",
         {},
         el("summary", {}, "Its result and SQL"),
-        resultTable({ ...one, id: answer.id }, { reading: i, caption: `Result of reading ${i + 1}` }),
+        resultTable({ ...one, id: answer.id }, { reading: i, caption: `Result of reading ${i + 1}`,
+                                                 oncell: behind.open }),
+        behind.node,
         sqlBlock(one.sql, `SQL of reading ${i + 1}`),
       ),
-    ),
-  );
+    );
+  });
   return el(
     "div",
     {},
@@ -162,6 +166,7 @@ function verdict(answer) {
       const kept = done.learned ? "kept: this question is answered so from now on" : "noted";
       const next = right ? "" : "; correct the SQL below, run it, then keep it";
       box.replaceChildren(told);
+      if (done.learned) dispatchEvent(new Event("dbrag:learned"));
       told.textContent = done.note || `${right ? "right" : "wrong"}: ${kept}${next}`;
     } catch (error) {
       box.append(failureBox(error));
@@ -183,12 +188,14 @@ function verdict(answer) {
 function resultParts(shown, own) {
   if (shown.status !== "answered" || !shown.columns.length) return [];
   const caption = own ? "Result of your SQL" : "Result";
+  const behind = sourceRows(shown);
   const parts = [
     el(
       "section.card",
       { "aria-labelledby": "result-title" },
       el("h3", { id: "result-title" }, "Result"),
-      resultTable(shown, { caption }),
+      resultTable(shown, { caption, oncell: behind.open }),
+      behind.node,
     ),
     chartSection(shown.id),
   ];

@@ -5,6 +5,7 @@ import { ask, configureAsk, setUpAsk, tellProblem } from "./ask.js";
 import { count, el, foreign, id } from "./dom.js";
 import { aboutTable, showExamples } from "./examples.js";
 import { openHistory, refreshHistory, setUpHistory } from "./history.js";
+import { openLearned, refreshLearned, setUpLearned } from "./learned.js";
 import { askToken, closeIfNarrow, setUpPanel } from "./panels.js";
 import { loadTables, openSchema, setUpSchema } from "./schema.js";
 import { setUpTheme } from "./theme.js";
@@ -16,6 +17,8 @@ setUpAsk();
 setUpPanel("tables", openSchema);
 setUpPanel("history", openHistory);
 setUpHistory();
+setUpPanel("learned", openLearned);
+setUpLearned();
 setUpSchema((state) => {
   closeIfNarrow("tables");
   const area = id("question");
@@ -25,6 +28,7 @@ setUpSchema((state) => {
 });
 onTokenNeeded(askToken);
 configureAsk({ onanswered: refreshHistory });
+addEventListener("dbrag:learned", refreshLearned);
 start();
 
 async function start() {
@@ -33,6 +37,7 @@ async function start() {
     about(state);
     configureAsk({ learning: state.learning && state.history });
     if (!state.history) id("open-history").hidden = true;
+    id("open-learned").hidden = !state.learning;
     const tables = await loadTables();
     await showExamples(tables, (text) => {
       id("question").value = text;

@@ -26,9 +26,11 @@ export function setUpPanel(name, onopen) {
     } else opener.focus();
   };
   opener.addEventListener("click", () => {
-    // There is room for one on a phone.
-    if (narrow.matches && panel.hidden) {
-      document.querySelectorAll(".panel:not([hidden])").forEach((other) => closePanel(other.id, false));
+    // There is room for one on each side, and for one at all on a phone.
+    if (panel.hidden) {
+      for (const other of document.querySelectorAll(".panel:not([hidden])")) {
+        if (narrow.matches || other.dataset.side === panel.dataset.side) closePanel(other.id, false);
+      }
     }
     set(panel.hidden);
   });

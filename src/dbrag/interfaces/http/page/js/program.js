@@ -52,6 +52,7 @@ export function program(answer, { steps = [], onresult, onback }) {
     try {
       await post("/feedback", { id: answer.id, verdict: "wrong", sql: ran });
       keep.hidden = true;
+      dispatchEvent(new Event("dbrag:learned"));
       say("kept: this question is answered by your SQL from now on");
       problem.replaceChildren(el("p.done", {}, "Kept: this question is answered by your SQL from now on."));
     } catch (error) {

@@ -2,11 +2,13 @@
 
 import { download, get } from "./api.js";
 import { button, count, el, failureBox, foreign, say } from "./dom.js";
+import { cellGrid } from "./grid.js";
 
 const STEP = 100;
 const PAGE = 1000;
 const MOST = 10_000;
 const LONG = 300;
+const CELL_HELP = "Click a cell, or go to it with the arrow keys and press Enter, to see the rows behind it.";
 const NUMBER = /^(?:u?int|float|double|halffloat|decimal)/;
 
 const collator = new Intl.Collator(undefined, { numeric: true });
@@ -14,14 +16,15 @@ const collator = new Intl.Collator(undefined, { numeric: true });
 /**
  * Rows with a head to sort by, "show more", copy and downloads.
  * @param {object} result {id, columns, rows, row_count}
- * @param {object} options reading: number of a reading, or null; caption: text
+ * @param {object} options reading: number of a reading, or null; caption: text; oncell: told
+ *   {row, column, cell} of a cell that is chosen, both places from 0 in the unsorted result
  */
-export function resultTable(result, { reading = null, caption }) {
-  return new ResultTable(result, reading, caption).node;
+export function resultTable(result, { reading = null, caption, oncell = null }) {
+  return new ResultTable(result, reading, caption, oncell).node;
 }
 
 class ResultTable {
-  constructor(result, reading, caption) {
+  constructor(result, reading, caption, oncell) {
     this.result = result;
     this.reading = reading;
     this.rows = result.rows.map((cells, place) => ({ cells, place }));
@@ -38,6 +41,8 @@ class ResultTable {
       el("thead", {}, el("tr", {}, this.heads)),
       this.body,
     );
+    const choose = ({ row, column, cell }) => oncell({ row: this.rows[row].place, column, cell });
+    this.grid = oncell ? cellGrid(table, choose) : null;
     const scroll = { tabindex: "0", role: "region", "aria-label": `${caption}, scrolls` };
     this.node = el(
       "div.result-box",
@@ -46,6 +51,7 @@ class ResultTable {
       this.failure,
       el("div.table-scroll", scroll, table),
       this.more,
+      oncell ? el("p.faint.hint", {}, CELL_HELP) : null,
     );
     this.draw();
   }
@@ -128,6 +134,7 @@ class ResultTable {
     this.body.replaceChildren(
       ...visible.map(({ cells }) => el("tr", {}, cells.map((value, i) => cell(value, numeric[i])))),
     );
+    this.grid?.reset();
     const total = this.result.row_count;
     const parts = [];
     if (this.shown < total) {
