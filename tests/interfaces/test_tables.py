@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from decimal import Decimal
 
 import pytest
@@ -79,6 +80,13 @@ def test_many_columns_become_records() -> None:
         (b"\x00", "AA=="),
         (True, "True"),
         ("[bold]x[/bold]", "[bold]x[/bold]"),
+        ("می\u200cخواهم", "می\u200cخواهم"),
+        ("👨\u200d👩\u200d👧", "👨\u200d👩\u200d👧"),
+        ("東京都\u3000千代田区", "東京都\u3000千代田区"),
+        ("ad\u200dmin", "ad\\u200dmin"),  # hidden in a plain word
+        ("x\u3000", "x\\u3000"),
+        ("\u200cم", "\\u200cم"),
+        ("שלום\u200f", "שלום\\u200f"),
     ],
 )
 def test_cells(value: object, text: str) -> None:
@@ -90,7 +98,7 @@ def test_a_terminal_table_never_overflows(rows: list, width: int) -> None:
     for line in aligned(("one", "two", "three"), rows, width=width):
         assert cell_len(line) <= width
         assert "\n" not in line
-        assert line.isprintable()
+        assert re.sub("[\u200c\u200d\u3000]", "", line).isprintable()
 
 
 @given(ROWS)

@@ -146,7 +146,7 @@ def result_files(run: Run, csv: str | None, parquet: str | None, *, force: bool)
     Raises:
         UsageError: one that cannot or must not be written.
     """
-    if csv == STANDARD_OUTPUT and run.json:
+    if csv in STANDARD_OUTPUT and run.json:
         raise UsageError(
             "--csv - and --json both want standard output", "leave one out, or name a file"
         )

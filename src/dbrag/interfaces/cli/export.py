@@ -22,8 +22,7 @@ from dbrag.values import text_value
 if TYPE_CHECKING:
     from dbrag.types import Answer, Execution
 
-STANDARD_OUTPUT = "-"
-_DEVICES = ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
+STANDARD_OUTPUT = ("-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
 _SPECIAL = frozenset(',"\r\n')
 
 
@@ -69,10 +68,10 @@ class ResultFiles:
         sources: Sequence[str] = (),
     ) -> None:
         self._force = force
-        self.standard_output = csv == STANDARD_OUTPUT
+        self.standard_output = csv in STANDARD_OUTPUT
         """Whether the CSV goes there: nothing else must."""
-        if parquet == STANDARD_OUTPUT:
-            raise UsageError("--parquet - would write bytes to standard output", "name a file")
+        if parquet in STANDARD_OUTPUT:
+            raise UsageError(f"--parquet {parquet} would write bytes to standard output", "name a file")
         if self.standard_output:
             csv = None
         self._targets = [
@@ -123,8 +122,6 @@ class ResultFiles:
 
 def _checked(given: str, flag: str, force: bool, sources: Sequence[str]) -> Path:
     hint = f"choose another file for {flag}"
-    if given in _DEVICES and flag == "--csv":
-        hint = "write --csv -"
     try:
         target = Path(given).expanduser().resolve()
         if not target.parent.is_dir():
