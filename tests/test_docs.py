@@ -11,6 +11,7 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import fields
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -98,7 +99,7 @@ def test_commands_in_the_text_exist(page: Path) -> None:
         words = shlex.split(line, comments=True)
         command = known.get(" ".join(words[1:3])) or known[words[1]]
         flags = {option for parameter in command.params for option in parameter.opts}
-        for word in words[2:]:
+        for word in takewhile(lambda word: word != "--", words[2:]):
             assert not word.startswith("-") or word.split("=")[0] in flags, line
 
 
