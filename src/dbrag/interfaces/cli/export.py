@@ -71,7 +71,9 @@ class ResultFiles:
         self.standard_output = csv in STANDARD_OUTPUT
         """Whether the CSV goes there: nothing else must."""
         if parquet in STANDARD_OUTPUT:
-            raise UsageError(f"--parquet {parquet} would write bytes to standard output", "name a file")
+            raise UsageError(
+                f"--parquet {parquet} would write bytes to standard output", "name a file"
+            )
         if self.standard_output:
             csv = None
         self._targets = [
