@@ -71,11 +71,14 @@ def problems(site: Path) -> list[str]:
 def main() -> int:
     """0 when the site is built without a warning and is sound, else 1."""
     with tempfile.TemporaryDirectory() as folder:
-        build = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet"]
-        quiet = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}  # news of the theme's authors
-        command = [*build, "--site-dir", folder]
-        done = subprocess.run(command, cwd=ROOT, env=quiet, check=False)  # noqa: S603 - our own
+        # Not --quiet: it hides warnings from --strict, too.
+        command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", folder]
+        calm = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}  # news of the theme's authors
+        done = subprocess.run(  # noqa: S603 - our own
+            command, cwd=ROOT, env=calm, capture_output=True, text=True, check=False
+        )
         if done.returncode:
+            print(done.stdout + done.stderr, file=sys.stderr)
             return 1
         found = problems(Path(folder))
     for line in found:
