@@ -25,6 +25,8 @@ SHOTS = os.environ.get("DBRAG_SCREENSHOTS")  # read here: tests hide the user's 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 WIDE = {"width": 1280, "height": 900}
 PHONE = {"width": 390, "height": 844}
+PATIENCE_MS = 120_000
+"""For something to appear: a machine may be busy, and what appears is not waited for longer."""
 SPLIT = "How many things were ordered?"
 
 
@@ -140,7 +142,7 @@ def tabs(browser: Any) -> Iterator[Callable[..., Tab]]:
 
     def make(url: str, **options: Any) -> Tab:
         context = browser.new_context(**{"viewport": WIDE, "accept_downloads": True, **options})
-        context.set_default_timeout(15_000)
+        context.set_default_timeout(PATIENCE_MS)
         tab = Tab(context.new_page(), url)
         tab.page.on("request", lambda one: tab.requests.append(one.url))
         tab.page.on("pageerror", lambda one: tab.complaints.append(str(one)))
