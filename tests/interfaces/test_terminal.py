@@ -106,7 +106,7 @@ def test_a_pipe_gets_everything(cli, odd: Path, monkeypatch: pytest.MonkeyPatch)
     assert "…" not in out
     assert "東京都\u3000千代田区" * 20 in out
     assert "👨\u200d👩\u200d👧👍🏽🇵🇹⚠️" * 15 in out
-    assert "می\u200cخواهم " * 20 in out + " "
+    assert ("می\u200cخواهم " * 20).rstrip() in out  # blanks at the end of a line are not seen
     assert "\x1b" not in out
     assert "\\u202eevil" in out
     assert not set(out) & set(BOXES)
