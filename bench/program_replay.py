@@ -54,7 +54,8 @@ class Case:
     """One question with the programs of each variant.
 
     ``other`` is the wrong database that it was put to, where no program is right.
-    ``same_tables`` tells whether today's selection is that of the pool.
+    ``same_tables`` tells whether today's selection is that of the pool, ``right_source``
+    whether it is from the database of the question; ``doubt`` is the product's of that.
     """
 
     id: str
@@ -62,6 +63,8 @@ class Case:
     other: str | None = None
     same_tables: bool = True
     programs: Mapping[str, Written] = field(default_factory=dict)
+    right_source: bool = True
+    doubt: float = 0.0
 
     @property
     def wrong(self) -> bool:
@@ -201,6 +204,8 @@ def case(desk: Desk, line: Mapping[str, Any], gold: Question | None) -> Case:
         other,
         "A" not in attempts or set(attempts["A"]["tables"]) == selected,
         {name: replay.written(stored) for name, stored in attempts.items()},
+        other is None and found.selection.source == line["db"],
+        replay.jury.asked(found.selection.tables[0]).doubt,
     )
 
 

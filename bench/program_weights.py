@@ -7,9 +7,10 @@ Reads pools of ``program_pool.py`` and replays their programs (``program_replay.
 many of each variant run and are right, the picks of several votes, how reliable the confidence
 is, and the weights as Python, fitted on everything. Nothing is written.
 
-p(right) of a program is fitted on the programs of ``--variants``, that of an answer on the
-winners among the first ``--votes`` variants of ``--order`` that a question has, asked until the
-vote is decided. Maximum likelihood by Newton's method with L2 on all but the bias. All figures
+p(right) of a program, given that its source is the right one, is fitted on the programs of
+``--variants`` for questions whose source was rightly chosen, that of an answer on the winners
+among the first ``--votes`` variants of ``--order`` that a question has, asked until the vote is
+decided. Maximum likelihood by Newton's method with L2 on all but the bias. All figures
 are cross-validated over databases (those of the questions), the weights that they are of
 included: the second model is fitted on out-of-fold likelihoods of the first. Programs for wrong
 databases are wrong ones in both fits, ``--wrong-weight`` for each.
@@ -83,11 +84,16 @@ def logistic(
     return found
 
 
+def fitted_on(cases: Sequence[Case]) -> list[Case]:
+    """Questions whose source was rightly chosen, and those put to a wrong database alone."""
+    return [case for case in cases if case.right_source or case.wrong]
+
+
 def rows_for_programs(cases: Sequence[Case], rules: Rules) -> tuple[NDArray[np.float64], ...]:
     """Signs ``[n, n_signs]``, right ``[n]`` and weight ``[n]`` of all programs that ran."""
     rows = [
         (astuple(program.signs), float(program.right), rules.wrong_weight if case.wrong else 1.0)
-        for case in cases
+        for case in fitted_on(cases)
         for name, program in case.programs.items()
         if name in rules.variants and program.signs is not None
     ]
@@ -115,7 +121,7 @@ def fit_confidence(
 ) -> ConfidenceWeights:
     """Fitted on the winners, as the votes with these likelihoods choose them."""
     rows = []
-    for case in cases:
+    for case in fitted_on(cases):
         votes = voted(case, believed[key(case)], rules)
         tally = votes.tally
         if tally is not None:
@@ -281,7 +287,7 @@ def told(case: Case, believed: Likelihoods, rules: Rules, weights: ConfidenceWei
     if tally is None:
         return Told(case)
     right = votes.programs[tally.winners[0]].right
-    return Told(case, confidence(votes.ballots, tally, weights), right)
+    return Told(case, confidence(votes.ballots, tally, case.doubt, weights), right)
 
 
 def cross_validated(cases: Sequence[Case], rules: Rules) -> list[Told]:
@@ -387,7 +393,7 @@ def main(arguments: Sequence[str] | None = None, **models: Any) -> None:
     parser.add_argument("--order", type=names_in, default=("A", "B1", "S1", "S2"))
     parser.add_argument("--votes", type=int, default=3)
     parser.add_argument("--folds", type=int, default=8)
-    parser.add_argument("--l2", type=float, default=1.0)
+    parser.add_argument("--l2", type=float, default=3.0)
     given = parser.parse_args(arguments)
     run(partial(fit_and_print, given, models))
 

@@ -68,9 +68,9 @@ def test_all_but_places_count_for_answers() -> None:
 
 def test_the_weights_that_decide_between_programs_are_told() -> None:
     told = behaviour(Settings(), "answers", "dbrag")["weights"]
-    assert told.keys() == {"coarse", "rerank", "select", "verify", "confidence"}
+    assert told.keys() == {"coarse", "rerank", "select", "source", "verify", "confidence"}
     assert told["verify"] == asdict(verify.WEIGHTS)
     assert told["confidence"] == asdict(confidence.WEIGHTS)
     for task, method in (("answers", "naive"), ("retrieval", "dbrag")):
         weights = behaviour(Settings(), task, method)["weights"]
-        assert not weights.keys() & {"verify", "confidence"}
+        assert not weights.keys() & {"source", "verify", "confidence"}

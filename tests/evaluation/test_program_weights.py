@@ -15,13 +15,23 @@ from typing import Any
 import numpy as np
 import pytest
 
+import dbrag
+from dbrag.logistic import sigmoid
 from dbrag.models.base import Prompt
 from dbrag.models.testing import FunctionModel, HashEmbedder
 from dbrag.reasoning.program_signs import ProgramSigns
+from dbrag.reasoning.source_doubt import SourceWeights
 from dbrag.reasoning.verify import likelihood
 
 BENCH = Path(__file__).parents[2] / "bench"
-MODULES = ("common", "program_pool", "program_replay", "program_weights")
+MODULES = (
+    "common",
+    "program_pool",
+    "program_replay",
+    "program_weights",
+    "selection_weights",
+    "source_doubt",
+)
 
 TABLES = {
     "zoo": ("animal", "weight"),
@@ -120,6 +130,45 @@ def test_what_is_printed(
     assert all(map(np.isfinite, astuple(pasted["WEIGHTS"])))
     assert 0 < likelihood(ProgramSigns(), pasted["WEIGHTS"]) < 0.5  # wrong databases included
     assert "WEIGHTS = ConfidenceWeights(" in told
+
+
+def test_doubt_of_sources_is_fitted_and_told(
+    bench: dict[str, Any], pack: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (pack / "spider/dev.json").write_bytes((pack / "spider/train.json").read_bytes())
+    with dbrag.connect(
+        pack / "spider/database", index=pack / "index", embedder=HashEmbedder()
+    ) as db:
+        db.index()
+    bench["source_doubt"].main(["--index", str(pack / "index")], embedder=HashEmbedder())
+    told = capsys.readouterr().out
+    assert "over databases: 6 questions, source right 100.0%" in told
+    pasted: dict[str, Any] = {"SourceWeights": SourceWeights}
+    exec(told[told.index("WEIGHTS = SourceWeights(") :], pasted)
+    assert all(map(np.isfinite, astuple(pasted["WEIGHTS"])))
+
+
+def test_doubt_follows_what_was_seen(bench: dict[str, Any]) -> None:
+    script = bench["source_doubt"]
+    seen = [
+        script.Chosen(f"db{i % 16}", right, logit, 0.5)
+        for logit, rights in ((-1.0, 1), (1.0, 3))
+        for i in range(160)
+        for right in [i % 4 < rights]
+    ]
+    weights = script.fitted(seen)
+    p = {logit: sigmoid(weights.bias + weights.share * logit) for logit in (-1.0, 1.0)}
+    assert p == {-1.0: pytest.approx(0.25, abs=0.02), 1.0: pytest.approx(0.75, abs=0.02)}
+
+
+def test_programs_of_a_wrongly_chosen_source_are_not_fitted_on(bench: dict[str, Any]) -> None:
+    weights, replay = bench["program_weights"], bench["program_replay"]
+    programs = {"A": replay.Written("k", False, ProgramSigns(), True)}
+    missed = {"A": replay.Written("k", False, ProgramSigns(), False)}
+    cases = [replay.Case("q", "db", None, True, programs)] * 5
+    cases += [replay.Case("q", "db", None, True, missed, right_source=False)] * 5
+    rules = weights.Rules(("A",), ("A",), 1, 5, 1e-3, 1.0)
+    assert likelihood(ProgramSigns(), weights.fit_programs(cases, rules)) > 0.99
 
 
 def test_wrong_programs_bring_the_likelihood_down(bench: dict[str, Any]) -> None:

@@ -41,24 +41,23 @@ def signs(sql: str, *rows: tuple[object, ...], **seen: float) -> ProgramSigns:
 
 def test_what_a_question_says_of_a_source() -> None:
     assert QUESTION.known == {"age", "singer"}
-    assert QUESTION.values == {"france"}
     assert QUESTION.strange == ("adele",)
     assert QUESTION.unknown == pytest.approx(1 / 4)  # age, french, singer, adele
     assert (QUESTION.similarity, QUESTION.doubt) == (0.6, 0.0)
 
 
 def test_two_words_of_a_question_may_be_one_name() -> None:
-    said = asked("Ages of high schoolers", {"age", "highschool"}, [], similarity=-0.2, lead=0.3)
+    said = asked("Ages of high schoolers", {"age", "highschool"}, [], similarity=-0.2, doubt=0.8)
     assert said.strange == ()
-    assert (said.similarity, said.doubt) == (0.0, pytest.approx(0.8))
+    assert (said.similarity, said.doubt) == (0.0, 0.8)
 
 
 def test_signs() -> None:
     right = signs("SELECT age FROM singer WHERE country = 'France'", (35,), logprob=-0.02)
-    assert (right.unused, right.values_unused, right.single, right.hollow) == (0, 0, 1, 0)
+    assert (right.unused, right.single, right.hollow) == (0, 1, 0)
     assert right.logprob == pytest.approx(-0.2)
     wrong = signs("SELECT name FROM singer", ("x",), ("x",), repaired=2, mended=9, logprob=-7.0)
-    assert (wrong.unused, wrong.values_unused, wrong.repeated) == (1, 1, 1)
+    assert (wrong.unused, wrong.repeated) == (1, 1)
     assert (wrong.repaired, wrong.mended, wrong.logprob) == (2, MOST, -5.0)
     nested = "SELECT age FROM singer WHERE age > (SELECT AVG(age) FROM singer)"
     assert signs(nested).nested == 1
@@ -109,6 +108,15 @@ def test_votes_for_a_result_make_it_surer_and_more_likely_programs_do() -> None:
     assert confidence(poor, tally(poor)) < told[0]  # type: ignore[arg-type]
 
 
+def test_no_answer_is_surer_than_its_source() -> None:
+    agreed = [Ballot("a", False, 0.9)] * 3
+    counted = tally(agreed)
+    assert counted is not None
+    alone = confidence(agreed, counted)
+    assert confidence(agreed, counted, doubt=0.7) == pytest.approx(0.3 * alone)
+    assert confidence(agreed, counted, doubt=1.0) == 0.0
+
+
 def test_features_of_confidence() -> None:
     ballots = [Ballot("a", False, 0.5), Ballot("b", False, 0.9), Ballot("b", False, 0.75)]
     counted = tally(ballots)
@@ -121,7 +129,7 @@ def test_doubts_are_told_of_unsure_answers_only() -> None:
     agreed = tally([Ballot("a", False, 0.5)] * 2)
     assert split is not None
     assert agreed is not None
-    near = asked("colour of singers", KNOWN, [], similarity=0.5, lead=0.0)
+    near = asked("colour of singers", KNOWN, [], similarity=0.5, doubt=0.6)
     known = asked("ages of singers", KNOWN, [], similarity=0.5)
     assert doubts_of(0.9, agreed, near) == ""
     assert doubts_of(0.3, agreed, near) == (

@@ -154,7 +154,7 @@ def _says_something(value: Any) -> bool:
 
 
 def _weights(task: str, method: str) -> dict[str, Any]:
-    from dbrag.reasoning import confidence, select, verify
+    from dbrag.reasoning import confidence, select, source_doubt, verify
     from dbrag.retrieval import coarse, rerank
 
     found = {
@@ -164,7 +164,11 @@ def _weights(task: str, method: str) -> dict[str, Any]:
     }
     if task == "answers" and method != "naive":
         # what decides between the programs voted on
-        found |= {"verify": asdict(verify.WEIGHTS), "confidence": asdict(confidence.WEIGHTS)}
+        found |= {
+            "source": asdict(source_doubt.WEIGHTS),
+            "verify": asdict(verify.WEIGHTS),
+            "confidence": asdict(confidence.WEIGHTS),
+        }
     return found
 
 

@@ -2,9 +2,10 @@
 
 Agreement alone says too little, since a small model repeats its own mistakes. So the
 likelihood of the best program behind the answer (``reasoning/verify.py``) is put together
-with the votes for and against its result:
+with the votes for and against its result, and with how likely its source is the right one
+(``reasoning/source_doubt.py``), without which no program is right:
 
-    p(right) = 1 / (1 + exp(-(b + l·logit(likelihood) + f·for + a·against)))
+    p(right) = (1 - doubt) / (1 + exp(-(b + l·logit(likelihood) + f·for + a·against)))
 
 ``for`` counts the other ballots with the same result, ``against`` those with another one,
 both cut at 2. The weights were fitted by maximum likelihood on programs that the default
@@ -34,25 +35,29 @@ MOST = 2
 class ConfidenceWeights:
     """See the module's text."""
 
-    bias: float = -0.55
-    likelihood: float = 0.77
-    agreed: float = 0.76
-    against: float = 0.0
+    bias: float = -0.444
+    likelihood: float = 1.15
+    agreed: float = 0.572
+    against: float = -0.851
 
 
 WEIGHTS = ConfidenceWeights()
 
 
 def confidence(
-    ballots: Sequence[Ballot], tally: Tally, weights: ConfidenceWeights = WEIGHTS
+    ballots: Sequence[Ballot],
+    tally: Tally,
+    doubt: float = 0.0,
+    weights: ConfidenceWeights = WEIGHTS,
 ) -> float:
     """p(right) of the winning result, 0..1.
 
     Args:
         ballots: all that were cast, as ``tally`` counted them.
+        doubt: how likely another source is meant, 0..1.
     """
     _, logit, agreed, against = features(ballots, tally)
-    return sigmoid(
+    return (1.0 - doubt) * sigmoid(
         weights.bias
         + weights.likelihood * logit
         + weights.agreed * agreed

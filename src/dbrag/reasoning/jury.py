@@ -8,6 +8,7 @@ from dbrag.catalog.catalog import Catalog
 from dbrag.reasoning import vote
 from dbrag.reasoning.attempt import Attempt
 from dbrag.reasoning.program_signs import Asked, ProgramSigns, asked, signs_of
+from dbrag.reasoning.source_doubt import source_doubt
 from dbrag.reasoning.verify import likelihood
 from dbrag.retrieval.coverage import SourceVocabulary
 from dbrag.types import Candidate, TableRef
@@ -71,13 +72,9 @@ class Jury:
                 self._vocabulary.words(home),
                 [match for candidate in own for match in candidate.matches],
                 similarity=max((c.similarity for c in own), default=0.0),
-                lead=self._lead(home),
+                doubt=source_doubt(self._strengths, home),
             )
         return self._asked[home]
 
     def _home(self, ref: TableRef) -> str:
         return self._vocabulary.parts.get(ref, ref.source)
-
-    def _lead(self, home: str) -> float | None:
-        others = [strength for name, strength in self._strengths.items() if name != home]
-        return self._strengths.get(home, 0.0) - max(others) if others else None

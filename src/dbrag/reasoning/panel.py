@@ -81,5 +81,9 @@ class Panel:
             return Verdict(tuple(attempts), tuple(a for a in attempts if a.program is not None))
         ran = tuple(attempt for attempt in attempts if attempt.execution is not None)
         tally = vote.tally(ballots)
-        sure = confidence(ballots, tally) if tally is not None else None
+        sure = None
+        if tally is not None:
+            # all programs of a question read one source
+            doubt = self.jury.asked(ran[tally.winners[0]].tables[0]).doubt
+            sure = confidence(ballots, tally, doubt)
         return Verdict(tuple(attempts), ran, tally, sure)

@@ -4,8 +4,9 @@ A small model writes several programs for one question; which of them to believe
 learned from plain signs (``reasoning/verify.py``): how likely the model found its own
 text, whether the program uses what the question speaks of, and what the result looks like.
 Tried and left out, because they told nothing on training programs: whether the question
-says the shown columns, the tables read, and the texts and numbers compared, and whether
-words such as "how many", "each", "not" have their clause.
+says the shown columns, the tables read, and the texts and numbers compared, whether the
+program compares the values that the question mentions, and whether words such as "how
+many", "each", "not" have their clause.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from dbrag.index.words import STOP_WORDS, fold, plain_words, split_identifier, stemmed
+from dbrag.index.words import STOP_WORDS, plain_words, split_identifier, stemmed
 from dbrag.types import Execution, Program, Table, ValueMatch
 
 MOST = 3.0
@@ -36,8 +37,6 @@ display provide get along corresponding respectively
 """
 QUIET = STOP_WORDS | frozenset(_QUIET.split())
 """Words of questions that compare, count and sort, or ask: no source has to know them."""
-CLEAR = 1.5
-"""Distance to the next source, in units of its strength, from which there is no doubt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,14 +51,12 @@ class ProgramSigns:
         hollow: 1 where the result carries nothing: no row, or only NULLs and zeros.
         unused: words of the question that names of the source know, and none that the
             program uses.
-        values_unused: values of the data that the question mentions and the program does not.
         repeated: 1 where rows repeat.
         single: 1 for one cell.
         nested: subqueries and set operations.
         unknown: share of the question's telling words that neither names nor mentioned
             values of the source know.
         similarity: the best table's similarity to the question, 0..1.
-        doubt: how near another source came, 0..1 (:data:`CLEAR`).
     """
 
     bias: float = 1.0
@@ -68,13 +65,11 @@ class ProgramSigns:
     mended: float = 0.0
     hollow: float = 0.0
     unused: float = 0.0
-    values_unused: float = 0.0
     repeated: float = 0.0
     single: float = 0.0
     nested: float = 0.0
     unknown: float = 0.0
     similarity: float = 0.0
-    doubt: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,13 +78,12 @@ class Asked:
 
     Attributes:
         known: stems of its telling words that names of the source know.
-        values: values of the source that it mentions, folded.
         strange: telling words that neither names nor mentioned values of the source know.
-        unknown, similarity, doubt: as in :class:`ProgramSigns`.
+        unknown, similarity: as in :class:`ProgramSigns`.
+        doubt: how likely another source is meant, 0..1 (``reasoning/source_doubt.py``).
     """
 
     known: frozenset[str]
-    values: frozenset[str]
     strange: tuple[str, ...]
     unknown: float
     similarity: float
@@ -102,7 +96,7 @@ def asked(
     matches: Iterable[ValueMatch],
     *,
     similarity: float,
-    lead: float | None = None,
+    doubt: float = 0.0,
 ) -> Asked:
     """What the question says of a source.
 
@@ -110,7 +104,7 @@ def asked(
         known: the stemmed words of the source's names.
         matches: values of the source that it mentions.
         similarity: of the best table, -1..1.
-        lead: how much stronger the source is than the next one; None where it is alone.
+        doubt: how likely another source is meant.
     """
     words = plain_words(question)
     found = list(matches)
@@ -126,11 +120,10 @@ def asked(
     strange = [telling[stem] for stem in spoken if stem not in known and stem not in mentioned]
     return Asked(
         known=frozenset(stem for stem in telling if stem in known),
-        values=frozenset(fold(match.value) for match in found),
         strange=tuple(strange),
         unknown=len(strange) / max(1, len(spoken)),
         similarity=max(0.0, similarity),
-        doubt=0.0 if lead is None else 1.0 - min(1.0, max(0.0, lead) / CLEAR),
+        doubt=doubt,
     )
 
 
@@ -167,13 +160,11 @@ def signs_of(
         mended=_cut(mended),
         hollow=float(all(cell is None or cell == 0 for row in rows for cell in row)),
         unused=_cut(len(question.known - used)),
-        values_unused=_cut(len(question.values - {fold(text.strip("%_")) for text in texts})),
         repeated=float(len(set(map(repr, rows))) < len(rows)),
         single=float(len(rows) == 1 and len(execution.columns) == 1),
         nested=_cut(sum(1 for _ in tree.find_all(exp.Subquery, exp.SetOperation))),
         unknown=question.unknown,
         similarity=question.similarity,
-        doubt=question.doubt,
     )
 
 
