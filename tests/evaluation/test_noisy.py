@@ -17,6 +17,7 @@ from dbrag.evaluation import run_eval
 from dbrag.evaluation.records import read_records
 from dbrag.models.base import Prompt
 from dbrag.models.testing import FunctionModel, HashEmbedder
+from dbrag.reasoning.sureness import UNSURE
 from dbrag.settings import Settings
 
 FOLDER = Path(__file__).parents[2] / "experiments" / "noisy"
@@ -133,3 +134,6 @@ def test_a_naive_model_is_warned_of(
         answer = db.ask(question)
     assert answer.status == "answered"
     assert code in {warning.code for warning in answer.warnings}
+    assert answer.confidence is not None
+    assert answer.confidence < UNSURE
+    assert "not sure: the data are written in several ways" in answer.text

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 FOLDER = Path(__file__).parents[2] / "experiments"
-NAIVE = str(FOLDER / "results" / "spider-dev-120-naive.jsonl")
-DBRAG = str(FOLDER / "results" / "spider-dev-120-dbrag.jsonl")
+NAIVE = str(FOLDER / "results" / "spider-dev-naive.jsonl")
+DBRAG = str(FOLDER / "results" / "spider-dev-dbrag.jsonl")
 
 
 @pytest.fixture(scope="module")
@@ -22,21 +22,21 @@ def test_published_runs_are_compared(main: Any, capsys: pytest.CaptureFixture[st
     assert main(["compare", "--metric", "EX", NAIVE, DBRAG]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 3
-    assert lines[2].startswith("| EX | 120 | 55.0 | 68.3 | +13.3 | +5.8 to +21.7 |")
+    assert lines[2].startswith("| EX | 391 | 57.5 | 73.4 | +15.9 | +10.7 to +20.7 |")
     assert main(["compare", NAIVE, DBRAG, "--questions"]) == 0
     shown = capsys.readouterr().out
-    assert "| RowF1 | 120 |" in shown
-    assert "EX: spider-dev-120-dbrag wins dev-" in shown
+    assert "| RowF1 | 391 |" in shown
+    assert "EX: spider-dev-dbrag wins dev-" in shown
     assert main(["compare", "--metric", "XX", NAIVE, DBRAG]) == 2
     assert "no metric 'XX'. they have EX," in capsys.readouterr().err
 
 
-def test_runs_of_older_versions_stand_in_the_table(
+def test_published_runs_stand_in_the_table(
     main: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["summary", NAIVE, DBRAG]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line.split(" | ")[0] for line in lines[2:]] == [
-        "| spider-dev-120-naive",
-        "| spider-dev-120-dbrag",
+        "| spider-dev-naive",
+        "| spider-dev-dbrag",
     ]

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbrag.logistic import sigmoid
-from dbrag.reasoning.confidence import confidence, doubts_of, features
+from dbrag.reasoning.confidence import NOISY, confidence, doubts_of, features, with_noise
 from dbrag.reasoning.program_signs import MOST, ProgramSigns, asked, signs_of
 from dbrag.reasoning.sureness import SURE, UNSURE, in_words
 from dbrag.reasoning.verify import UNKNOWN, likelihood
@@ -115,6 +115,14 @@ def test_no_answer_is_surer_than_its_source() -> None:
     alone = confidence(agreed, counted)
     assert confidence(agreed, counted, doubt=0.7) == pytest.approx(0.3 * alone)
     assert confidence(agreed, counted, doubt=1.0) == 0.0
+
+
+def test_noise_makes_unsure() -> None:
+    why = "the data are written in several ways where the SQL takes them as they stand"
+    assert with_noise(0.9, "") == (NOISY, f"not sure: {why}; check the SQL")
+    told = with_noise(0.2, "not sure: the programs tried do not agree; check the SQL")
+    assert told == (0.2, f"not sure: {why}; the programs tried do not agree; check the SQL")
+    assert NOISY < UNSURE
 
 
 def test_features_of_confidence() -> None:

@@ -23,10 +23,21 @@ from dbrag.reasoning.program_signs import Asked
 from dbrag.reasoning.sureness import SURE, UNSURE
 from dbrag.reasoning.vote import Ballot, Tally
 
-__all__ = ["SURE", "UNSURE", "ConfidenceWeights", "confidence", "doubts_of", "features"]
+__all__ = [
+    "SURE",
+    "UNSURE",
+    "ConfidenceWeights",
+    "confidence",
+    "doubts_of",
+    "features",
+    "with_noise",
+]
 
 MOST_WORDS = 3
 """Words unknown to the source that are named."""
+NOISY = 0.4
+"""At most so sure is an answer whose program takes noisy texts as they stand. A judgement: the
+databases of the fits are clean."""
 MOST = 2
 """Ballots for and against that count."""
 
@@ -63,6 +74,13 @@ def confidence(
         + weights.agreed * agreed
         + weights.against * against
     )
+
+
+def with_noise(confidence: float, doubts: str) -> tuple[float, str]:
+    """Confidence and doubts of an answer that is warned of noise (``reasoning/noise.py``)."""
+    why = "the data are written in several ways where the SQL takes them as they stand"
+    said = doubts.removeprefix("not sure: ") or "check the SQL"
+    return min(NOISY, confidence), f"not sure: {why}; {said}"
 
 
 def features(ballots: Sequence[Ballot], tally: Tally) -> tuple[float, float, float, float]:

@@ -20,7 +20,7 @@ from dbrag.reasoning.allowed import EVERYTHING, Allowed
 from dbrag.reasoning.answerable import cannot, check_evidence
 from dbrag.reasoning.attempt import Attempt, Workshop
 from dbrag.reasoning.budget import Usage
-from dbrag.reasoning.confidence import doubts_of
+from dbrag.reasoning.confidence import doubts_of, with_noise
 from dbrag.reasoning.explanation import evidence_of
 from dbrag.reasoning.jury import Jury
 from dbrag.reasoning.learned import Learned, run_solved
@@ -129,7 +129,7 @@ class Reasoner:
             outcome.error = failure
         winner, error = outcome.winner, outcome.error
         outcome.warnings += losses_of(winner, self.sources, self.index.catalog, self.settings)
-        outcome.warnings += noise_of(winner, self.sources, self.index, self.settings)
+        self._heed_noise(outcome)
         return Answer(
             question=question,
             status=_status(winner, error),
@@ -223,6 +223,13 @@ class Reasoner:
         outcome.agreement = tally.agreement if outcome.requested > 1 else None
         outcome.readings = readings_of(tally, verdict.ran, self.index.catalog.by_ref)
         outcome.doubts = doubts_of(verdict.confidence, tally, jury.asked(winner.tables[0]))
+
+    def _heed_noise(self, outcome: Outcome) -> None:
+        """Warn of noise, and be no surer than it allows; a learned program is the user's word."""
+        noise = noise_of(outcome.winner, self.sources, self.index, self.settings)
+        outcome.warnings += noise
+        if noise and outcome.confidence is not None and outcome.confidence < 1.0:
+            outcome.confidence, outcome.doubts = with_noise(outcome.confidence, outcome.doubts)
 
     def _from_learned(
         self,
