@@ -76,6 +76,7 @@ def test_other_spellings_of_a_compared_value() -> None:
         "SELECT note, COUNT(*) FROM shop WHERE note = 'fine' GROUP BY note ORDER BY note",
         "SELECT MAX(shop_id), SUM(shop_id) FROM shop WHERE shop_id > 3",
         "SELECT rent FROM shop WHERE opened IN ('N/A')",
+        "SELECT rent FROM shop WHERE opened LIKE '2024-%' OR opened LIKE '%.2024'",
         "SELECT MIN(CASE WHEN opened LIKE '__.__.____' THEN substr(opened, 7) ELSE opened END) "
         "FROM shop",
         "SELECT SUM(CAST(replace(replace(rent, '€', ''), ',', '') AS REAL)) FROM shop",
@@ -108,6 +109,7 @@ def test_no_false_alarm(sql: str) -> None:
         ("SELECT note FROM shop WHERE closed > '1/1/24'", "dates_as_text", "(M/D/YY)"),
         ("SELECT strftime('%Y', closed) FROM shop", "dates_as_text", "functions do not read"),
         ("SELECT note FROM shop WHERE opened = '2024-03-05'", "dates_as_text", "another way"),
+        ("SELECT note FROM shop WHERE opened LIKE '2024-%'", "dates_as_text", "fewer patterns"),
         ("SELECT note FROM shop ORDER BY rent", "numbers_as_text", "sorted as text"),
         ("SELECT note FROM shop ORDER BY stars DESC LIMIT 1", "numbers_as_text", "sorted as"),
         ("SELECT note FROM shop WHERE stars > 8", "numbers_as_text", "compared"),

@@ -56,6 +56,7 @@ class _Use:
 
     cell: _Cell
     equal: dict[str, None] = field(default_factory=dict)
+    like: dict[str, None] = field(default_factory=dict)
     grouped: bool = False
     joined: bool = False
     ordered: bool = False
@@ -135,6 +136,10 @@ class _Uses:
         for inside in scope.find_all(exp.In):
             for value in inside.expressions:
                 self._compared(inside.this, value, scope)
+        for like in scope.find_all(exp.Like, exp.ILike):
+            if isinstance(like.expression, exp.Literal) and like.expression.is_string:
+                for use in self._use(like.this, scope):
+                    use.like[like.expression.this] = None
         for compared in scope.find_all(*_ORDERING):
             self._ordering(compared, scope)
         for ordered in scope.find_all(exp.Ordered, exp.Min, exp.Max):
@@ -339,6 +344,8 @@ def _of_dates(use: _Use) -> Iterator[AnswerWarning]:
         how = "the engine's functions do not read them as dates"
     elif len(dates) > 1 and (use.grouped or any(text[-1:].isdigit() for text in use.equal)):
         how = "compared as text, a day written in another way is another one"
+    elif 0 < len(use.like) < len(dates):
+        how = "compared with fewer patterns than ways to write them"
     else:
         return
     yield AnswerWarning(
