@@ -17,12 +17,13 @@ from dbrag.settings import Settings
 
 ROOT = Path(dbrag.__file__).parent
 FILES = sorted(ROOT.rglob("*.py"))
-# Of other programs: hf download.
-FOREIGN = {"--local-dir"}
+# Of other programs: hf download, pip install.
+FOREIGN = {"--local-dir", "--force-reinstall"}
 # What stands behind dbrag in sentences.
-PROSE = {"connects", "do", "itself", "reads", "that", "trace"}
+PROSE = {"connects", "do", "in", "itself", "only", "reads", "that", "trace"}
 _FLAG = re.compile(r"(?<![\w-])--[a-z][a-z-]*[a-z]")
-_COMMAND = re.compile(r"\bdbrag ([a-z]+)(?: ([a-z]+)\b)?(?=[ :;,.)\"'{]|$)")
+_CSS_VARIABLE = re.compile(r"\bvar\(--[\w-]+")
+_COMMAND = re.compile(r"(?<!\.)\bdbrag ([a-z]+)(?: ([a-z]+)\b)?(?=[ :;,.)\"'{]|$)")
 
 
 def texts(path: Path) -> Iterator[str]:
@@ -64,7 +65,8 @@ FLAGS = {
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_flags_and_commands_exist(path: Path) -> None:
     for text in texts(path):
-        unknown = set(_FLAG.findall(text)) - FLAGS - FOREIGN
+        flags = set(_FLAG.findall(_CSS_VARIABLE.sub("", text)))
+        unknown = flags - FLAGS - FOREIGN
         assert not unknown, (text, unknown)
         for first, second in _COMMAND.findall(text):
             if first not in PROSE:
