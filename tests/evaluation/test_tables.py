@@ -31,9 +31,7 @@ def test_published_runs_are_compared(main: Any, capsys: pytest.CaptureFixture[st
     assert "no metric 'XX'. they have EX," in capsys.readouterr().err
 
 
-def test_published_runs_stand_in_the_table(
-    main: Any, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_published_runs_stand_in_the_table(main: Any, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["summary", NAIVE, DBRAG]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line.split(" | ")[0] for line in lines[2:]] == [
