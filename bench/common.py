@@ -18,6 +18,7 @@ from typing import Any
 
 import dbrag
 from dbrag.errors import DbragError, Unanswerable
+from dbrag.evaluation.calibration import Call, reliability
 from dbrag.reasoning.answerable import check_evidence
 from dbrag.reasoning.attempt import Report, Workshop
 from dbrag.reasoning.budget import Usage
@@ -96,6 +97,14 @@ class Desk:
             report=report,
             usage=Usage(),
         )
+
+
+def print_reliability(calls: Sequence[Call]) -> None:
+    """What was told against what was right, in bins."""
+    print("told          n    mean   right")
+    for one in reliability(calls):
+        span = f"{one.low:.1f} to {one.high:.1f}"
+        print(f"{span} {one.n:6} {100 * one.mean:6.1f}% {100 * one.right:6.1f}%")
 
 
 def run(command: Callable[[], None]) -> None:

@@ -27,7 +27,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from common import run
+from common import print_reliability, run
 from program_replay import Case, Written, replayed, replayed_wrong
 
 from dbrag.evaluation import calibration
@@ -315,10 +315,7 @@ def print_confidence(found: Sequence[Told]) -> None:
         f"Brier {calibration.brier(calls):.3f}, "
         f"AUROC {'undefined' if area is None else format(area, '.3f')}"
     )
-    print("told          n    mean   right")
-    for one in calibration.reliability(calls):
-        span = f"{one.low:.1f} to {one.high:.1f}"
-        print(f"{span} {one.n:6} {100 * one.mean:6.1f}% {100 * one.right:6.1f}%")
+    print_reliability(calls)
     print("at least  coverage  right (95% over databases)" + "   wrong databases" * bool(wrong))
     for threshold in THRESHOLDS:
         at = calibration.at_threshold(calls, threshold, len(right))

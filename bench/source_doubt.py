@@ -19,13 +19,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from common import SPIDER, Desk, run
+from common import SPIDER, Desk, print_reliability, run
 from program_weights import as_source, logistic
 from selection_weights import questions
 
 import dbrag
 from dbrag.evaluation import calibration
 from dbrag.evaluation.calibration import Call
+from dbrag.logistic import sigmoid
 from dbrag.reasoning.source_doubt import SourceWeights, share_logit, source_doubt
 
 FOLDS = 8
@@ -69,8 +70,8 @@ def out_of_fold(found: Sequence[Chosen]) -> list[Call]:
         weights = fitted([one for one in found if fold[one.db_id] != i])
         for one in found:
             if fold[one.db_id] == i:
-                p = 1.0 / (1.0 + np.exp(-weights.bias - weights.share * one.logit))
-                calls.append(Call(float(p), one.right, one.db_id))
+                p = sigmoid(weights.bias + weights.share * one.logit)
+                calls.append(Call(p, one.right, one.db_id))
     return calls
 
 
@@ -82,10 +83,7 @@ def show(name: str, calls: Sequence[Call]) -> None:
         f"ECE {calibration.expected_calibration_error(calls):.3f}, "
         f"AUROC {'undefined' if area is None else format(area, '.3f')}"
     )
-    print("told          n    mean   right")
-    for one in calibration.reliability(calls):
-        span = f"{one.low:.1f} to {one.high:.1f}"
-        print(f"{span} {one.n:6} {100 * one.mean:6.1f}% {100 * one.right:6.1f}%")
+    print_reliability(calls)
 
 
 def fit_and_print(given: argparse.Namespace, models: dict[str, Any]) -> None:
