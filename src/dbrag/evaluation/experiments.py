@@ -23,6 +23,7 @@ from dbrag.errors import (
 )
 from dbrag.evaluation import config as settled
 from dbrag.evaluation import datasets, methods
+from dbrag.evaluation.baselines.missing import MISSING, not_run_summary
 from dbrag.evaluation.datasets import GoldAnswer, Question
 from dbrag.evaluation.metrics import ANSWER_METRICS, EX, retrieval_metrics
 from dbrag.evaluation.programs import PROGRAM_METRICS, RunSql, program_scores
@@ -184,7 +185,8 @@ def run_eval(
 ) -> dict[str, Any]:
     """``dbrag eval retrieval|answers``: the summary, also written to ``out`` (named in it).
 
-    All databases under ``data`` are pooled. The index is brought up to date first.
+    All databases under ``data`` are pooled. The index is brought up to date first. Of a method
+    whose weights or packages are missing the summary holds ``not_run`` and no figure.
 
     Args:
         task: "retrieval" or "answers".
@@ -240,11 +242,16 @@ def _evaluate(
     questions: Sequence[Question],
     run: Mapping[str, Any],
 ) -> dict[str, Any]:
+    try:
+        if task == "retrieval":
+            rank = methods.RETRIEVAL_METHODS[method](tools)
+        else:
+            answer = methods.ANSWER_METHODS[method](tools)
+    except MISSING as error:
+        return not_run_summary(run["out"], error, run["config"], task)
     if task == "retrieval":
-        rank = methods.RETRIEVAL_METHODS[method](tools)
         return evaluate_retrieval(rank, questions, **run)
     ready, failures = datasets.with_answers(questions, tools.db.run_sql)
-    answer = methods.ANSWER_METHODS[method](tools)
     return evaluate_answers(answer, ready, gold_failures=failures, run=tools.db.run_sql, **run)
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dbrag.errors import UsageError
+from dbrag.errors import ModelError, UsageError
 from dbrag.interfaces.cli import output
 from dbrag.interfaces.cli.options import Run, common_options, membership_option, pass_run
 
@@ -87,7 +87,7 @@ def _evaluate(run: Run, task: str, options: dict[str, Any]) -> int:
         output.emit_json(summary)
     else:
         output.emit("\n".join(_summary_lines(summary)))
-    return 0
+    return ModelError.exit_code if "not_run" in summary else 0
 
 
 def _summary_lines(summary: Mapping[str, Any]) -> list[str]:
