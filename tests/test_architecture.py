@@ -261,3 +261,23 @@ def test_help_loads_nothing_heavy(code: str) -> None:
     )
     known = {name.split(".")[0] for name in bare.stdout.split()}
     assert loaded - known - sys.stdlib_module_names <= {"click", "dbrag", "colorama"}
+
+
+BANNED = {
+    "asyncio.wait_for": "before Python 3.12 it swallows a cancellation (CPython gh-86296): "
+    "asyncio.timeout",
+    "np.load": "two threads that read at once can fail (CPython gh-106905): dbrag.index.arrays",
+}
+
+
+@pytest.mark.parametrize("call", BANNED)
+def test_calls_with_traps_stand_in_one_place_at_most(call: str) -> None:
+    allowed = {"np.load": {SRC / "index/arrays.py"}}.get(call, set())
+    found = [
+        f"{path.relative_to(SRC)}:{node.lineno}"
+        for path in FILES
+        if path not in allowed
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == call
+    ]
+    assert not found, BANNED[call]

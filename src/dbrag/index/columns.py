@@ -16,6 +16,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING
 
+from dbrag.index.arrays import load_array
 from dbrag.index.vectors import checked_matrix
 
 if TYPE_CHECKING:
@@ -46,14 +47,13 @@ class ColumnVectors:
         Raises:
             OSError, ValueError: missing or damaged.
         """
-        import numpy as np
 
         self._vectors = checked_matrix(generation.matrix("columns"))
         self._lock = threading.Lock()
         self._exact: Array | None = None
         self._low: Array | None = None
         if len(self._vectors) > EXACT:
-            self._axes: Array = np.load(generation.column_axes)
+            self._axes: Array = load_array(generation.column_axes)
             self._low = checked_matrix(generation.column_low)
             if len(self._low) != len(self._vectors):
                 raise ValueError("projections and columns differ in number")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dbrag.index.arrays import load_array
 from dbrag.index.layout import table_id
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def read_places(
     """
     import numpy as np
 
-    ids, edges = np.load(generation.table_ids), np.load(generation.edges)
+    ids, edges = load_array(generation.table_ids), load_array(generation.edges)
     if len(ids) != n_tables:
         raise ValueError(f"{generation.table_ids.name} holds {len(ids)} tables, not {n_tables}")
     if edges.ndim != 2 or edges.shape[1] != 2:

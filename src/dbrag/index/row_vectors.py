@@ -16,6 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from dbrag.index.arrays import load_array
 from dbrag.index.best import top
 from dbrag.index.files import link
 from dbrag.index.fulltext import scan_texts
@@ -102,10 +103,9 @@ class RowVectors:
         Raises:
             OSError, ValueError: missing, damaged, or of unequal lengths.
         """
-        import numpy as np
 
-        self._ids: NDArray[np.uint64] = np.load(generation.row_ids)
-        self._tables: NDArray[np.int64] = np.load(generation.row_tables)
+        self._ids: NDArray[np.uint64] = load_array(generation.row_ids)
+        self._tables: NDArray[np.int64] = load_array(generation.row_tables)
         self._vectors: Array = _load_vectors(generation)
         end = int(self._tables[-1, 2]) if len(self._tables) else 0
         if not len(self._vectors) == len(self._ids) == end:
@@ -153,7 +153,6 @@ def write_row_vectors(
     Returns:
         The tables of which not all rows were encoded, with their number of distinct rows.
     """
-    import numpy as np
 
     # Read once: with many tables they do not stay in memory whole.
     columns = {table.ref: [column.name for column in table.columns] for table in tables}
@@ -161,7 +160,7 @@ def write_row_vectors(
     chosen, cut = _choose(generation, refs, names, dense_rows)
     known = Known()
     if previous is not None and previous.row_vectors.is_file():
-        known.add(np.load(previous.row_hashes), _load_vectors(previous))
+        known.add(load_array(previous.row_hashes), _load_vectors(previous))
     known.add(*partial.read())
     missing = ~known.holds(chosen.hashes)
     dim = embedder().dim if missing.any() else known.dim
@@ -292,11 +291,8 @@ def _save(generation: Generation, refs: Sequence[TableRef], chosen: _Chosen, mat
 
 
 def _load_vectors(generation: Generation) -> Array:
-    import numpy as np
-
     path = generation.row_vectors
     try:
-        vectors: Array = np.load(path, mmap_mode="r")
+        return load_array(path, mapped="r")
     except ValueError:  # an empty array cannot be mapped
-        vectors = np.load(path)
-    return vectors
+        return load_array(path)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from dbrag.catalog import inference
 from dbrag.catalog.joins import JoinEdge
 from dbrag.catalog.sketches import ColumnSketch, sketch_table
+from dbrag.index.arrays import load_archive
 from dbrag.index.files import link
 from dbrag.types import TableRef
 
@@ -75,10 +76,10 @@ def read_sketches(files: Generation, source: str) -> Columns:
     import numpy as np
 
     try:
-        with np.load(sketch_file(files, source), allow_pickle=False) as stored:
-            columns = json.loads(stored["columns"].tobytes())
-            ends = np.cumsum(stored["lengths"])
-            hashes = stored["hashes"]
+        stored = load_archive(sketch_file(files, source))
+        columns = json.loads(stored["columns"].tobytes())
+        ends = np.cumsum(stored["lengths"])
+        hashes = stored["hashes"]
     except FileNotFoundError:
         return {}
     found: Columns = {}

@@ -11,6 +11,7 @@ from array import array
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from dbrag.index.arrays import load_array, one_at_a_time
 from dbrag.index.columns import ColumnVectors, write_projections
 from dbrag.index.vectors import MatrixWriter, checked_matrix
 from dbrag.index.words import asked_stems, stemmed, stems
@@ -97,10 +98,10 @@ class TableIndex:
         if n_tables == 0:
             return
         self._names = checked_matrix(generation.matrix("names"))
-        self._entry_starts = np.load(generation.entry_starts)
+        self._entry_starts = load_array(generation.entry_starts)
         self._columns = ColumnVectors(generation)
-        self._column_ids = np.load(generation.column_ids)
-        self._column_starts = np.load(generation.column_starts)
+        self._column_ids = load_array(generation.column_ids)
+        self._column_starts = load_array(generation.column_starts)
         self._bm25 = _load_bm25(generation)
         sizes = {len(self._entry_starts) - 1, len(self._column_starts) - 1}
         if sizes != {n_tables}:
@@ -243,4 +244,5 @@ def _write_bm25(generation: Generation, texts: Sequence[str]) -> None:
 def _load_bm25(generation: Generation) -> Any:
     import bm25s
 
-    return bm25s.BM25.load(str(generation.bm25), mmap=True, show_progress=False)
+    path = str(generation.bm25)
+    return one_at_a_time(lambda: bm25s.BM25.load(path, mmap=True, show_progress=False))

@@ -8,6 +8,8 @@ from __future__ import annotations
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
+from dbrag.index.arrays import load_array
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
@@ -50,8 +52,8 @@ class MatrixWriter:
         self._old: Any = None
         self._from = np.full(len(texts), -1, np.int64)
         if previous is not None and previous.hashes(name).is_file():
-            self._old = np.load(previous.matrix(name), mmap_mode="r")
-            self._from = _find(self._hashes, np.load(previous.hashes(name)))
+            self._old = load_array(previous.matrix(name), mapped="r")
+            self._from = _find(self._hashes, load_array(previous.hashes(name)))
         # Texts of similar length together: little padding in the encoder's batches.
         self.missing = sorted(np.flatnonzero(self._from < 0).tolist(), key=self._length)
 
@@ -128,9 +130,7 @@ def checked_matrix(path: Path) -> NDArray[Any]:
     Raises:
         OSError, ValueError: missing or damaged.
     """
-    import numpy as np
-
-    matrix: NDArray[Any] = np.load(path, mmap_mode="r")
+    matrix = load_array(path, mapped="r")
     if matrix.ndim != 2:
         raise ValueError(f"{path.name} is not a matrix")
     return matrix

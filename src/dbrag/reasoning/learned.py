@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from dbrag.errors import DbragError, UsageError
 from dbrag.execution import guard
 from dbrag.execution.run import run_admitted
+from dbrag.index.arrays import load_archive
 from dbrag.reasoning.attempt import Attempt
 from dbrag.reasoning.learned_file import LearnedFile, Pair, fold, read
 from dbrag.reasoning.program import split
@@ -289,8 +290,8 @@ def _load(path: Path, dim: int) -> dict[bytes, NDArray[np.float32]]:
     import numpy as np
 
     try:
-        with np.load(path, allow_pickle=False) as file:
-            keys, vectors = file["keys"], file["vectors"]
+        stored = load_archive(path)
+        keys, vectors = stored["keys"], stored["vectors"]
     except (OSError, ValueError, KeyError, EOFError, TypeError, zipfile.BadZipFile):
         return {}  # TypeError: a bare array
     if keys.dtype != np.uint8 or vectors.dtype != np.float32:

@@ -163,7 +163,8 @@ class _Exchange:
         more = True
         while more:
             try:
-                message = await asyncio.wait_for(self._receive(), max(0.0, end - time.monotonic()))
+                async with asyncio.timeout(max(0.0, end - time.monotonic())):
+                    message = await self._receive()
             except TimeoutError:
                 return Refusal(408, "slow", "the body did not arrive in time")
             if message["type"] == "http.disconnect":
@@ -197,7 +198,10 @@ class _Exchange:
         else:
             self._bytes += len(message.get("body", b""))
         try:
-            await asyncio.wait_for(self._send(message), SEND_S)
+            # Not asyncio.wait_for: before Python 3.12 it swallows a cancellation that comes as
+            # the message has just been sent (CPython gh-86296), and nobody cancels twice.
+            async with asyncio.timeout(SEND_S):
+                await self._send(message)
         except (OSError, TimeoutError) as error:
             raise ClientLeft from error
 

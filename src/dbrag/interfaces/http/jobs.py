@@ -236,7 +236,8 @@ class Board:
         """
         left = self._timeout_s - (time.monotonic() - job.created)
         try:
-            return await asyncio.wait_for(asyncio.shield(job.future), max(0.0, left))
+            async with asyncio.timeout(max(0.0, left)):
+                return await asyncio.shield(job.future)
         except TimeoutError:
             if job.future.done():
                 raise

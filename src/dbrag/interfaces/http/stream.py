@@ -60,9 +60,9 @@ class Pieces(Response):
         finally:
             watch.cancel()
             work.cancel()
-            await asyncio.gather(watch, work, return_exceptions=True)
             if self._at_end is not None:
                 self._at_end()
+            await asyncio.gather(watch, work, return_exceptions=True)
 
     async def _send_all(self, send: Send, headers: list[tuple[bytes, bytes]]) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": headers})

@@ -276,7 +276,8 @@ async def _tell_all(said: asyncio.Queue[str], tell: Tell) -> None:
     message, told, started = "waiting …", 0, time.monotonic()
     while True:
         try:
-            message = text = await asyncio.wait_for(said.get(), HEARTBEAT_S)
+            async with asyncio.timeout(HEARTBEAT_S):
+                message = text = await said.get()
         except TimeoutError:
             text = f"{message} ({time.monotonic() - started:.0f} s)"
         told += 1
