@@ -72,3 +72,27 @@ KIND_NAMES = {
     "bool": "true or false",
 }
 """The same kinds, for messages."""
+
+WORDS: Mapping[str, tuple[str, ...]] = {
+    "infer_joins": ("all", "undeclared", "off"),
+    "selection": ("auto", "off"),
+    "mend": ("on", "off"),
+    "rerank": ("auto", "on", "off"),
+    "reply_cache": ("auto", "on", "off"),
+    "row_context": ("relevant", "random", "none"),
+    "row_search": ("text", "dense", "both"),
+    "join_ranking": ("pagerank", "neighbour", "greedy", "off"),
+    "program": ("query", "steps"),
+    "looks": ("auto", "on", "off"),
+    "program_rows": ("sample", "context"),
+    "naming_hint": ("on", "off"),
+}
+"""Settings that take one of a few words."""
+AT_LEAST_ONE = (
+    *("k", "top", "votes", "max_result_rows", "max_result_mb", "profile_rows"),
+    *("engine_mb", "source_rows", "m", "rerank_votes", "rerank_tokens", "dense_rows"),
+    *("max_steps", "program_tokens", "answer_tokens", "prompt_tokens", "readtable_tokens"),
+)
+NOT_NEGATIVE = ("rounds", "max_rows", "context_rows", "refresh_s")
+POSITIVE = ("timeout_s", "profile_s", "source_s", "answer_s")
+"""Settings by the numbers they take; a None is not looked at."""

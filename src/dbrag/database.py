@@ -242,6 +242,7 @@ class Database:
             listener=on_event,
             learned=Learned.of(self.settings, self.index_dir, self.embedder),
             allowed=Allowed(chosen, frozenset(scope.resolve(index.catalog, t) for t in exclude)),
+            rows=lambda shown: retriever.rows(index, question, shown),
         )
         return reasoner.answer(
             question,

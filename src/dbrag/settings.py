@@ -13,7 +13,8 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from dbrag.convert import CONVERT, KIND_NAMES, is_of, one_of
+from dbrag.convert import AT_LEAST_ONE, CONVERT, KIND_NAMES, NOT_NEGATIVE, POSITIVE, is_of, one_of
+from dbrag.convert import WORDS as _WORDS
 from dbrag.errors import UsageError
 from dbrag.options import (
     FileOptions,
@@ -27,19 +28,8 @@ from dbrag.options import (
 
 CONFIG_NAME = "dbrag.toml"
 DEFAULT_MODEL = "local:qwen2.5-coder-1.5b"
-
-_WORDS = {
-    "infer_joins": ("all", "undeclared", "off"),
-    "selection": ("auto", "off"),
-    "mend": ("on", "off"),
-    "rerank": ("auto", "on", "off"),
-    "reply_cache": ("auto", "on", "off"),
-    "row_context": ("relevant", "random", "none"),
-    "row_search": ("text", "dense", "both"),
-    "join_ranking": ("pagerank", "neighbour", "greedy", "off"),
-    "program": ("query", "steps"),
-    "looks": ("auto", "on", "off"),
-}
+SAMPLE_ROWS = 5
+"""Rows of a table that are known without asking its source."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +48,7 @@ class Settings:
             it sees the ``top`` best ones of one source ("off").
         prompt_tokens: what a program prompt may take; None depends on the model.
         votes: programs voted on.
+        vote_temperature: of those that are sampled.
         rounds: repair rounds for one program.
         mend: whether names, joins and compared texts of a program are put right by rule ("on",
             "off"), before the model is asked again.
@@ -66,6 +57,10 @@ class Settings:
             (in local engines: SQLite, DuckDB, data files).
         max_steps: steps of one program.
         program_tokens: length of one reply with a program or step.
+        program_rows: rows of a table in a program prompt: two "sample" rows, or those that
+            ``row_context`` and ``context_rows`` say ("context").
+        naming_hint: whether the model is told to name the columns of a result as SQL does
+            ("on", "off").
         answer_s: seconds after which no more of the model is asked for one question; None: never.
         answer_tokens: the same for tokens of prompts and replies, without remembered ones.
         max_rows: rows printed; never limits what is computed.
@@ -105,6 +100,8 @@ class Settings:
         join_ranking: how joins count in the ranking, see ``retrieval.joinaware``.
         row_search: how rows are found: by "text", by vectors ("dense"), or "both".
         dense_rows: rows of one table that get a vector at most.
+        readtable_tokens: what a prompt of the baseline ReadTable may take; None: the context.
+        mtqa_model: weights of the baseline MTQA: a name on the Hugging Face hub, or a folder.
     """
 
     sources: tuple[str, ...] = ()
@@ -118,11 +115,14 @@ class Settings:
     mend: str = "on"
     prompt_tokens: int | None = None
     votes: int = 3
+    vote_temperature: float = 0.7
     rounds: int = 3
     program: str = "query"
     looks: str = "auto"
     max_steps: int = 8
     program_tokens: int = 800
+    program_rows: str = "sample"
+    naming_hint: str = "off"
     answer_s: float | None = None
     answer_tokens: int | None = None
     max_rows: int = 50
@@ -157,6 +157,8 @@ class Settings:
     row_search: str = "text"
     join_ranking: str = "pagerank"
     dense_rows: int = 10_000
+    readtable_tokens: int | None = None
+    mtqa_model: str = "vaishali/multitabqa-base"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "notes", read_notes(self.notes))
@@ -167,29 +169,24 @@ class Settings:
                 raise UsageError(f"{name} must be a table, not {options!r}")
             read = {key: read_options(kind, one, f"{name}.{key}") for key, one in options.items()}
             object.__setattr__(self, _TABLES[name], read)
-        names: tuple[str, ...] = (
-            "k",
-            "top",
-            "votes",
-            "max_result_rows",
-            "max_result_mb",
-            "profile_rows",
-        )
-        names += ("engine_mb", "source_rows", "m", "rerank_votes", "rerank_tokens")
-        names += ("dense_rows", "max_steps", "program_tokens", "answer_tokens")
-        for name in (*names, "prompt_tokens"):
+        for name in AT_LEAST_ONE:
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise UsageError(f"{name} must be at least 1, not {value!r}")
         if self.rerank_k is not None and self.rerank_k < 2:  # one table has no order
             raise UsageError(f"rerank_k must be at least 2, not {self.rerank_k!r}")
+        if self.row_context == "random" and self.context_rows > SAMPLE_ROWS:
+            told = f"context_rows must be at most {SAMPLE_ROWS}, not {self.context_rows!r}"
+            raise UsageError(f'with row_context = "random" {told}')
+        if not 0 <= self.vote_temperature <= 2:  # what providers take
+            raise UsageError(f"vote_temperature must be 0 to 2, not {self.vote_temperature!r}")
         for name, words in _WORDS.items():
             if getattr(self, name) not in words:
                 raise UsageError(f"{name} must be {one_of(words)}, not {getattr(self, name)!r}")
-        for name in ("rounds", "max_rows", "context_rows", "refresh_s"):
+        for name in NOT_NEGATIVE:
             if not getattr(self, name) >= 0:
                 raise UsageError(f"{name} must not be negative, not {getattr(self, name)!r}")
-        for name in ("timeout_s", "profile_s", "source_s", "answer_s"):
+        for name in POSITIVE:
             value = getattr(self, name)
             # servers and timers take no infinite one
             if value is not None and not 0 < value < math.inf:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, fields, replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -48,6 +49,9 @@ def other(name: str) -> Any:
         ("answers", "dbrag"),
         ("answers", "gold-tables"),
         ("answers", "naive"),
+        ("answers", "readtable"),
+        ("answers", "mtqa"),
+        ("answers", "mtqa-gold"),
         ("retrieval", "hybrid"),
         ("retrieval", "rerank"),
     ],
@@ -59,9 +63,10 @@ def test_a_changed_setting_changes_the_run(name: str, task: str, method: str) ->
 
 
 def test_all_but_places_count_for_answers() -> None:
-    assert ignored(Settings(), "answers", "dbrag") == IRRELEVANT
+    baselines = set(config._BASELINES.values())
+    assert ignored(Settings(), "answers", "dbrag") == IRRELEVANT | baselines
     assert set(NAMES) > IRRELEVANT
-    written = {*config._REASONING, *config._RERANKING, *config._READING}
+    written = {*config._REASONING, *config._RERANKING, *config._READING, *config.LATER, *baselines}
     assert written <= set(NAMES), "a list names a setting that does not exist"
     assert not written & IRRELEVANT
 
@@ -74,3 +79,33 @@ def test_the_weights_that_decide_between_programs_are_told() -> None:
     for task, method in (("answers", "naive"), ("retrieval", "dbrag")):
         weights = behaviour(Settings(), task, method)["weights"]
         assert not weights.keys() & {"source", "verify", "confidence"}
+
+
+def test_published_runs_can_be_gone_on_with() -> None:
+    """Settings that they did not know are told only where they are not the default."""
+    plain = behaviour(Settings(), "answers", "dbrag")["settings"]
+    assert not plain.keys() & config.LATER
+    told = behaviour(Settings(naming_hint="on"), "answers", "dbrag")["settings"]
+    assert told == {**plain, "naming_hint": "on"}
+
+
+def test_a_baseline_depends_on_what_it_uses() -> None:
+    def told(method: str, **settings: Any) -> set[str]:
+        return set(behaviour(Settings(**settings), "answers", method)["settings"])
+
+    assert {"votes", "m", "model", "encoder"} <= told("readtable")
+    assert not told("readtable") & {"rerank_k", "row_context", "selection", "rounds"}
+    assert {"rerank_k", "row_context"} <= told("readtable", rerank="on")
+    assert not told("mtqa") & {"model", "votes", "rerank_k", "naming_hint"}
+    assert {"model", "rerank_k"} <= told("mtqa", rerank="on")
+    assert "readtable_tokens" not in told("mtqa", readtable_tokens=9)
+    assert "readtable_tokens" in told("readtable", readtable_tokens=9)
+
+
+def test_a_folder_of_weights_is_told_by_its_name(tmp_path: Path) -> None:
+    folder = tmp_path / "private" / "mine"
+    folder.mkdir(parents=True)
+    told = behaviour(Settings(mtqa_model=str(folder)), "answers", "mtqa")["settings"]
+    assert told["mtqa_model"] == "mine"
+    name = "vaishali/multitabqa-base-atis"
+    assert behaviour(Settings(mtqa_model=name), "answers", "mtqa")["settings"]["mtqa_model"] == name

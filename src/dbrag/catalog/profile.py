@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from dbrag.catalog.whole import of_whole
 from dbrag.errors import ExecutionError, LimitReached, SourceBusy, UnknownName
 from dbrag.execution.limits import within
+from dbrag.settings import SAMPLE_ROWS
 from dbrag.sources.base import PartSource
 from dbrag.sources.statements import (
     HIDDEN,
@@ -46,7 +47,6 @@ KEPT_MB = 256
 """Memory the rows of one table may take; reading stops there."""
 FREQUENT = 10
 SAMPLES = 5
-SAMPLE_ROWS = 5
 
 _ROWS_FOR_SAMPLES = 20
 _BATCH = 1000

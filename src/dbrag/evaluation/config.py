@@ -14,11 +14,11 @@ from dbrag.evaluation.methods import MODEL_METHODS
 from dbrag.models.endpoints import spec_without_user
 from dbrag.models.load import is_remote, load_chat_model
 from dbrag.models.registry import LOCAL
+from dbrag.settings import Settings
 
 if TYPE_CHECKING:
     from dbrag.database import Database
     from dbrag.models.base import ChatModel
-    from dbrag.settings import Settings
 
 IRRELEVANT = frozenset({"sources", "index", "cache", "learned", "max_rows", "offline"})
 """Settings that no figure of a run depends on: where things lie, how much is printed.
@@ -41,6 +41,9 @@ _REASONING = frozenset(
         "program_tokens",
         "answer_s",
         "answer_tokens",
+        "vote_temperature",
+        "program_rows",
+        "naming_hint",
     }
 )
 _RERANKING = (
@@ -54,6 +57,21 @@ _RERANKING = (
     "row_context",
     "context_rows",
 )
+_BASELINES = {"readtable": "readtable_tokens", "mtqa": "mtqa_model", "mtqa-gold": "mtqa_model"}
+"""Methods with a setting of their own, which no other method depends on."""
+_WEIGHTS_ONLY = ("mtqa", "mtqa-gold")
+_OTHERS = frozenset({"naive", *_BASELINES})
+"""Methods of answers that write no programs as dbrag does."""
+LATER = frozenset(
+    {
+        "vote_temperature",
+        "program_rows",
+        "naming_hint",
+        "readtable_tokens",
+        "mtqa_model",
+    }
+)
+"""Settings that published runs did not know: recorded where they are not the default."""
 
 
 def out_folder(out: str | Path | None, resume: bool, task: str, method: str) -> Path:
@@ -91,6 +109,13 @@ def asks_model(settings: Settings, method: str) -> bool:
     return method == "dbrag" and (settings.rerank == "on" or auto)
 
 
+def asks_chat(settings: Settings, task: str, method: str) -> bool:
+    """Whether a method of either task may ask the chat model."""
+    if task == "retrieval" or method in _WEIGHTS_ONLY:
+        return asks_model(settings, method if task == "retrieval" else "dbrag")
+    return True
+
+
 def for_run(
     settings: Settings, task: str, method: str, chat_model: ChatModel | None = None
 ) -> Settings:
@@ -106,7 +131,7 @@ def for_run(
     settings = replace(settings, learned="off")
     if chat_model is not None:
         return replace(settings, model=chat_model.name, reply_cache="off")
-    if settings.reply_cache != "auto" or not (task == "answers" or asks_model(settings, method)):
+    if settings.reply_cache != "auto" or not asks_chat(settings, task, method):
         return settings
     remote = is_remote(settings.model) and load_chat_model(settings.model, settings).remote
     return replace(settings, reply_cache="on" if remote else "off")
@@ -114,12 +139,19 @@ def for_run(
 
 def ignored(settings: Settings, task: str, method: str) -> frozenset[str]:
     """Names of the settings that this kind of run does not depend on."""
+    unused = IRRELEVANT | (set(_BASELINES.values()) - {_BASELINES.get(method)})
     if task == "retrieval":
-        unused = IRRELEVANT | _REASONING | {"threads", "k"}
+        unused |= _REASONING | {"threads", "k"}
         return unused if asks_model(settings, method) else unused | set(_RERANKING)
     if method == "naive":
-        return IRRELEVANT | _REASONING | set(_RERANKING[2:])
-    return IRRELEVANT
+        return unused | _REASONING | set(_RERANKING[2:])
+    if method == "readtable":
+        unused |= _REASONING - {"votes", "vote_temperature", "naming_hint"}
+        return unused if asks_model(settings, "dbrag") else unused | (set(_RERANKING[2:]) - {"m"})
+    if method in _BASELINES:
+        unused |= _REASONING
+        return unused if asks_model(settings, "dbrag") else unused | (set(_RERANKING) - {"m"})
+    return unused
 
 
 def behaviour(settings: Settings, task: str, method: str) -> dict[str, Any]:
@@ -128,8 +160,14 @@ def behaviour(settings: Settings, task: str, method: str) -> dict[str, Any]:
     All settings but those that :func:`ignored` names.
     """
     unused = ignored(settings, task, method)
-    values = {name: value for name, value in asdict(settings).items() if name not in unused}
+    values = {
+        name: value
+        for name, value in asdict(settings).items()
+        if name not in unused and not (name in LATER and value == getattr(Settings(), name))
+    }
     values |= {name: told(values[name]) for name in ("model", "encoder") if name in values}
+    if "mtqa_model" in values and Path(values["mtqa_model"]).exists():
+        values["mtqa_model"] = Path(values["mtqa_model"]).resolve().name
     # They hold names of the user's, and records are published: only whether they changed counts.
     reading = [values.pop(name) for name in _READING]
     if any(map(_says_something, reading)):
@@ -162,7 +200,7 @@ def _weights(task: str, method: str) -> dict[str, Any]:
         "rerank": asdict(rerank.DEFAULT),
         "select": asdict(select.DEFAULT),
     }
-    if task == "answers" and method != "naive":
+    if task == "answers" and method not in _OTHERS:
         # what decides between the programs voted on
         found |= {
             "source": asdict(source_doubt.WEIGHTS),
@@ -176,6 +214,6 @@ def identity(db: Database, task: str, method: str) -> dict[str, Any]:
     """Names and hashes of the models in use."""
     encoder = db.embedder()
     found: dict[str, Any] = {"encoder": {"name": encoder.name, "sha256": encoder.sha256}}
-    if task == "answers" or asks_model(db.settings, method):
+    if asks_chat(db.settings, task, method):
         found["model"] = told(db.settings.model)
     return found

@@ -54,7 +54,7 @@ class Panel:
         """Write at most ``votes`` programs on the selected tables, and count."""
         attempts: list[Attempt] = []
         ballots: list[vote.Ballot] = []
-        variants = plan_votes(selection, votes)
+        variants = plan_votes(selection, votes, self.shop.settings.vote_temperature)
         for number, variant in enumerate(variants, start=1):
             if attempts and not self.shop.budget.allows():
                 break

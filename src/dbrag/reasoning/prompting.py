@@ -11,6 +11,9 @@ from dbrag.reasoning.join_paths import joins_told
 from dbrag.reasoning.prompts import Fitted, fitted_prompt
 from dbrag.types import AnswerWarning, Candidate, Table, TableRef
 
+RowsOf = Callable[[Sequence[Table]], Mapping[TableRef, Sequence[Mapping[str, Any]]]]
+"""Gives the rows to show of each table, column → value."""
+
 
 class Prompter:
     """Called with tables, the most important first, it writes their prompt.
@@ -22,6 +25,8 @@ class Prompter:
         solved: similar questions with their SQL, verified by the user.
         budget_tokens: what a prompt may take (``token_budget.prompt_budget``).
         report: told what a shortened prompt leaves out.
+        rows: gives the rows to show of tables; None shows sample rows.
+        formats, hint: see ``prompts.fitted_prompt``.
     """
 
     def __init__(
@@ -35,6 +40,9 @@ class Prompter:
         solved: Sequence[tuple[str, str]],
         budget_tokens: int,
         report: Callable[[Mapping[str, Any]], None],
+        rows: RowsOf | None = None,
+        formats: bool = True,
+        hint: bool = False,
     ) -> None:
         self._question = question
         self._matches = {c.table: c.matches for c in candidates}
@@ -44,6 +52,9 @@ class Prompter:
         self._solved = solved
         self._budget_tokens = budget_tokens
         self._report = report
+        self._rows = rows
+        self._formats = formats
+        self._hint = hint
         self._fitted: dict[tuple[TableRef, ...], Fitted] = {}
 
     def __call__(self, tables: tuple[TableRef, ...]) -> Prompt:
@@ -53,14 +64,18 @@ class Prompter:
             PromptTooLong: the budget has no room for the question and one table.
         """
         if tables not in self._fitted:
+            shown = [self._by_ref[ref] for ref in tables]
             fitted = fitted_prompt(
                 self._question,
-                [self._by_ref[ref] for ref in tables],
+                shown,
                 dialect=self._dialect,
                 matches=self._matches,
                 joins=joins_told(self._joins, tables, self._question),
                 solved=self._solved,
                 budget_tokens=self._budget_tokens,
+                rows=self._rows(shown) if self._rows else None,
+                formats=self._formats,
+                hint=self._hint,
             )
             self._fitted[tables] = fitted
             if fitted.shortened:

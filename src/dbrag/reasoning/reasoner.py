@@ -26,7 +26,7 @@ from dbrag.reasoning.jury import Jury
 from dbrag.reasoning.learned import Learned, run_solved
 from dbrag.reasoning.losses import losses_of
 from dbrag.reasoning.panel import Panel, Verdict
-from dbrag.reasoning.prompting import Prompter
+from dbrag.reasoning.prompting import Prompter, RowsOf
 from dbrag.reasoning.readings import readings_of
 from dbrag.reasoning.select import Selection, select
 from dbrag.reasoning.spellings import noise_of
@@ -69,6 +69,7 @@ class Reasoner:
         listener: told each entry of the trace as it arises.
         learned: verified questions with their programs.
         allowed: the tables that the user allows.
+        rows: gives the row context of tables, where the settings want it in program prompts.
     """
 
     def __init__(
@@ -81,6 +82,7 @@ class Reasoner:
         listener: Callable[[Mapping[str, Any]], None] | None = None,
         learned: Learned | None = None,
         allowed: Allowed = EVERYTHING,
+        rows: RowsOf | None = None,
     ) -> None:
         self.index = index
         self.joins = allowed.joins(index.joins)
@@ -91,6 +93,7 @@ class Reasoner:
         self._listener = listener
         self._learned = learned
         self._allowed = allowed
+        self._rows = rows if settings.program_rows == "context" else None
         self._trace: list[Mapping[str, Any]] = []
 
     def answer(
@@ -186,16 +189,7 @@ class Reasoner:
         solved = self._similar(question, shop.source, outcome)
         if solved and model.remote:
             outcome.warnings.append(evidence.learned_sent_warning(model.name))
-        prompt = Prompter(
-            question,
-            candidates,
-            self.index.catalog.by_ref,
-            self.joins,
-            dialect=shop.source.dialect,
-            solved=solved,
-            budget_tokens=prompt_budget(self.settings, model),
-            report=self._tell,
-        )
+        prompt = self._prompter(question, candidates, shop.source.dialect, solved, model)
         jury = Jury(question, candidates, selection.strengths, self.vocabulary, self.index.catalog)
         verdict = Panel(shop, prompt, jury, self._tell).verdict(selection, outcome.requested)
         outcome.valid = len(verdict.ran)
@@ -212,6 +206,30 @@ class Reasoner:
             selection,
             verdict.winner,
             split=verdict.tally is not None and verdict.tally.split,
+        )
+
+    def _prompter(
+        self,
+        question: str,
+        candidates: Sequence[Candidate],
+        dialect: str,
+        solved: Sequence[tuple[str, str]],
+        model: ChatModel,
+    ) -> Prompter:
+        """With the row context of the settings, nothing else in it is read off the rows."""
+        kind = self.settings.row_context if self._rows else "relevant"
+        return Prompter(
+            question,
+            candidates if kind == "relevant" else (),
+            self.index.catalog.by_ref,
+            self.joins,
+            dialect=dialect,
+            solved=solved,
+            budget_tokens=prompt_budget(self.settings, model),
+            report=self._tell,
+            rows=self._rows,
+            formats=kind != "none",
+            hint=self.settings.naming_hint == "on",
         )
 
     def _take(self, verdict: Verdict, winner: Attempt, jury: Jury, outcome: Outcome) -> None:

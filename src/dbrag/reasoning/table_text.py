@@ -7,8 +7,9 @@ then those most like the question (``retrieval.prompts.column_order``).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence, Set
+from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import dataclass
+from typing import Any
 
 from dbrag.catalog.formats import column_format
 from dbrag.catalog.notes import description_of, spoken_names
@@ -18,6 +19,7 @@ from dbrag.reasoning.names import shown as shown_name
 from dbrag.retrieval.prompts import Shown, column_order
 from dbrag.textsafe import masked_line, one_line
 from dbrag.types import Column, Table, TableRef, ValueMatch
+from dbrag.values import text_value
 
 MAX_COLUMNS = 60
 """Columns shown of one table, however much room there is."""
@@ -36,7 +38,7 @@ class Detail:
 
     Attributes:
         columns: at most; those that must stay may be twice as many.
-        rows: sample rows.
+        rows: sample rows; of a row context all of its rows, or none.
         comments: of the table and its columns, and how the columns' texts are written.
     """
 
@@ -111,11 +113,16 @@ def table_lines(
     dialect: str,
     order: ColumnOrder | None = None,
     detail: Detail = FULL,
+    *,
+    rows: Sequence[Mapping[str, Any]] | None = None,
+    formats: bool = True,
 ) -> str:
     """A table as CREATE TABLE text with keys among the shown tables and sample rows.
 
     Args:
         order: which columns stay where not all are shown; default: the first ones.
+        rows: shown in place of sample rows (a row context).
+        formats: tell how the columns' texts are written, too, which is read off the rows.
     """
     qualified = need_schemas(shown | {table.ref}, dialect)
     order = order or ColumnOrder(tuple(range(len(table.columns))))
@@ -128,7 +135,7 @@ def table_lines(
         said = ""
         if detail.comments:
             said = masked_line(description_of(column), MAX_COLUMN_COMMENT_CHARS)
-            if column.name in profiles:
+            if formats and column.name in profiles:
                 written = column_format(column, profiles[column.name]).in_words()
                 said = "; ".join(filter(None, (said, one_line(written, MAX_FORMAT_CHARS))))
         comment = f" -- {said}" if said else ""
@@ -146,7 +153,9 @@ def table_lines(
         text += f"\n-- and {left_out} more columns"
     if detail.comments and (said := description_of(table)):
         text += f"\n-- {masked_line(said, MAX_COMMENT_CHARS)}"
-    return text + _sample_lines(table, columns, detail.rows)
+    if rows is None:
+        return text + _sample_lines(table, columns, detail.rows)
+    return text + _context_lines(columns, rows if detail.rows else ())
 
 
 def _is_named(column: Column, asked: Set[str]) -> bool:
@@ -165,11 +174,22 @@ def _sample_lines(table: Table, columns: Sequence[Column], n: int) -> str:
     if not n:
         return ""
     at = {column.name: i for i, column in enumerate(table.columns)}
-    lines = []
-    for row in table.sample_rows[:n]:
-        cells = [row[at[column.name]] for column in columns]
-        lines.append(
-            "-- "
-            + " | ".join("NULL" if c is None else masked_line(c, MAX_CELL_CHARS) for c in cells)
-        )
-    return "\n-- rows:\n" + "\n".join(lines)
+    return _row_lines(
+        [[row[at[column.name]] for column in columns] for row in table.sample_rows[:n]]
+    )
+
+
+def _context_lines(columns: Sequence[Column], rows: Sequence[Mapping[str, Any]]) -> str:
+    """The rows of a row context; a cell that the index does not hold is an ellipsis."""
+    if not rows:
+        return ""
+    found = [[row.get(column.name, "…") for column in columns] for row in rows]
+    return _row_lines([[None if c is None else text_value(c) for c in cells] for cells in found])
+
+
+def _row_lines(rows: Sequence[Sequence[str | None]]) -> str:
+    lines = [
+        " | ".join("NULL" if c is None else masked_line(c, MAX_CELL_CHARS) for c in cells)
+        for cells in rows
+    ]
+    return "\n-- rows:\n" + "\n".join(f"-- {line}" for line in lines)

@@ -19,12 +19,14 @@ class Variant:
     seed: int
 
 
-def plan_votes(selection: Selection, votes: int) -> tuple[Variant, ...]:
+def plan_votes(
+    selection: Selection, votes: int, temperature: float = VOTE_TEMPERATURE
+) -> tuple[Variant, ...]:
     """The first vote is greedy on the selected tables; then greedy ones on the other
-    table sets, since different tables err differently; then sampled ones."""
+    table sets, since different tables err differently; then ones sampled at ``temperature``."""
     variants = [Variant(selection.tables, 0.0, 0)]
     for tables in selection.alternatives[: max(0, (votes - 1) // 2)]:
         variants.append(Variant(tables, 0.0, 0))
     while len(variants) < votes:
-        variants.append(Variant(selection.tables, VOTE_TEMPERATURE, len(variants)))
+        variants.append(Variant(selection.tables, temperature, len(variants)))
     return tuple(variants[:votes])

@@ -8,18 +8,22 @@ from typing import TYPE_CHECKING, Any, cast
 from dbrag.models.embed import remote_encoder_warnings
 from dbrag.retrieval import coarse
 from dbrag.retrieval.auto import is_wanted
+from dbrag.retrieval.context import row_context
 from dbrag.retrieval.hints import question_warnings
 from dbrag.retrieval.rerank import Reranked, Reranker
 from dbrag.retrieval.timing import StageTimer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
+    from collections.abc import Callable, Collection, Mapping, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
 
     from dbrag.index.row_search import RowMode
     from dbrag.index.store import Index
     from dbrag.models.base import ChatModel, Embedder
     from dbrag.settings import Settings
-    from dbrag.types import AnswerWarning, Candidate, TableRef
+    from dbrag.types import AnswerWarning, Candidate, Table, TableRef
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,11 +124,31 @@ class Retriever:
             settings, rerank, len(candidates), loaded=self.loaded, load=self.chat_model
         ):
             return found
-        vector = None
-        if settings.row_search != "text":
-            vector = self.embedder.encode([question])[0]
+        vector = self._vector(question)
         with timer.stage("rerank"):
             done = Reranker(self.chat_model(), settings).rerank(index, question, candidates, vector)
         if on_event:
             on_event(done.event())
         return replace(found, candidates=done.candidates, reranked=done)
+
+    def rows(
+        self, index: Index, question: str, tables: Sequence[Table]
+    ) -> dict[TableRef, tuple[Mapping[str, Any], ...]]:
+        """The row context of tables as the settings say, see :func:`row_context`.
+
+        Raises:
+            IndexUnusable: the index is damaged, or lacks the row vectors asked for.
+        """
+        return row_context(
+            index,
+            question,
+            tables,
+            kind=self.settings.row_context,
+            limit=self.settings.context_rows,
+            mode=cast("RowMode", self.settings.row_search),
+            vector=self._vector(question),
+        )
+
+    def _vector(self, question: str) -> NDArray[np.float32] | None:
+        """Of the question, ``[dim]``, where rows are found by vectors."""
+        return None if self.settings.row_search == "text" else self.embedder.encode([question])[0]
