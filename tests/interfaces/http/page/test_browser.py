@@ -146,6 +146,9 @@ def test_the_rows_behind_a_cell(tab: Tab) -> None:
     behind = page.locator(".behind .result tbody tr")
     assert behind.count() == 100
     assert "Amsterdam" in behind.first.inner_text()
+    # Neither a city nor a date is broken to make room for many columns.
+    heights = "cells => cells.map(cell => cell.getBoundingClientRect().height)"
+    assert max(behind.locator("td").evaluate_all(heights)) < 2 * 1.5 * 14.4
     assert "The first 100 rows; there are more" in page.inner_text(".behind")
     page.click("text=SQL of the source rows")
     assert "'Amsterdam'" in page.inner_text(".behind .sql")

@@ -2,7 +2,7 @@
 
 import { get } from "./api.js";
 import { button, count, el, failureBox, foreign, id, say } from "./dom.js";
-import { plain } from "./table.js";
+import { isWord, plain } from "./table.js";
 
 const PAGE = 1000;
 const MOST = 5000;
@@ -155,7 +155,8 @@ function short(text) {
 async function showSamples(place, name) {
   try {
     const found = await get("/samples", { table: name });
-    const cells = (row) => row.map((value) => el(value === null ? "td.null" : "td", { dir: "auto" }, value ?? "NULL"));
+    const kind = (value) => (value === null ? "td.null" : isWord(plain(value)) ? "td.word" : "td");
+    const cells = (row) => row.map((value) => el(kind(value), { dir: "auto" }, value ?? "NULL"));
     place.replaceChildren(
       el(
         "div.table-scroll",

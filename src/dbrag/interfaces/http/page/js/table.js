@@ -8,6 +8,7 @@ const STEP = 100;
 const PAGE = 1000;
 const MOST = 10_000;
 const LONG = 300;
+const WORD = 40; // a value this short stays on one line: no date is broken at its hyphens
 const CELL_HELP = "Click a cell, or go to it with the arrow keys and press Enter, to see the rows behind it.";
 const NUMBER = /^(?:u?int|float|double|halffloat|decimal)/;
 
@@ -193,6 +194,7 @@ function cell(value, numeric) {
   if (value === null) return el("td.null", {}, "NULL");
   const text = plain(value);
   const node = el(numeric ? "td.number" : "td", { dir: "auto" });
+  if (isWord(text)) node.classList.add("word");
   if (text.length <= LONG) {
     node.textContent = text;
     return node;
@@ -207,6 +209,9 @@ function cell(value, numeric) {
   node.append(shown, " ", toggle);
   return node;
 }
+
+/** Whether a value stays on one line. */
+export const isWord = (text) => text.length <= WORD && !text.includes("\n");
 
 export function plain(value) {
   if (value === null) return "";
