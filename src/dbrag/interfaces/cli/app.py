@@ -20,6 +20,7 @@ from dbrag.interfaces.cli import (
     demo,
     doctor,
     evaluate,
+    evaluate_reports,
     index,
     joins,
     learn,
@@ -129,6 +130,8 @@ for _command in (
     completion.completion,
 ):
     cli.add_command(_command)
+for _command in (evaluate_reports.report, evaluate_reports.compare, evaluate_reports.stats):
+    evaluate.evaluate.add_command(_command)
 
 
 class _Terminated(KeyboardInterrupt):

@@ -1,0 +1,234 @@
+"""Runs as a report reads them: folders of ``dbrag eval``, or published ``.jsonl`` records.
+
+Every figure of a report is computed from the records, never taken from ``summary.json``: that
+one tells the configuration, the versions, and why a run was not run.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from dbrag.errors import UsageError
+from dbrag.evaluation.paper import Corpus, corpus_of
+from dbrag.evaluation.records import CONFIG, RECORDS, SUMMARY, Record, read_records
+from dbrag.evaluation.summary import score
+
+RETRIEVAL, ANSWERS = "retrieval", "answers"
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run.
+
+    Attributes:
+        name: unique in a report.
+        task: "retrieval" or "answers".
+        records: one per question, whole or slim; empty where it was not run.
+        not_run: ``reason`` and ``command`` of a run that could not begin, else None.
+        finished: false for a run without a summary: more questions may come.
+    """
+
+    name: str
+    task: str
+    records: tuple[Record, ...]
+    config: Mapping[str, Any] = field(default_factory=dict)
+    versions: Mapping[str, Any] = field(default_factory=dict)
+    not_run: Mapping[str, str] | None = None
+    finished: bool = True
+
+    @property
+    def method(self) -> str:
+        """The name of the method, empty where no configuration tells it."""
+        return str(self.config.get("method") or "")
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """The settings that count for the run."""
+        found: Mapping[str, Any] = self.config.get("settings") or {}
+        return found
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """Keys of the scores, in the order of the records."""
+        return tuple(dict.fromkeys(key for record in self.records for key in record["scores"]))
+
+    @property
+    def corpus(self) -> Corpus | None:
+        """The paper's data set that it is about; None where it is another's."""
+        data = self.config.get("data") or {}
+        databases = {str(record["db_id"]) for record in self.records}
+        return corpus_of(data.get("tables", 0), databases, data.get("sources", 0))
+
+    @property
+    def data(self) -> str:
+        """The name of the data set: the paper's, the one database's, or the folder's."""
+        if self.corpus is not None:
+            return self.corpus.name
+        data = self.config.get("data") or {}
+        databases = {str(record["db_id"]) for record in self.records}
+        # A sample may ask one database of many: then it is not the name of them all.
+        if len(databases) == 1 and data.get("sources", 1) == 1:
+            return next(iter(databases))
+        return str(data.get("name", "unknown data"))
+
+    @property
+    def file(self) -> tuple[str, str]:
+        """Name and hash of the question file: ids only mean the same within one."""
+        questions = self.config.get("questions") or {}
+        return str(questions.get("name", "")), str(questions.get("sha256", ""))
+
+    @property
+    def model(self) -> str | None:
+        """The chat model that was asked, ``provider:name``; None where none was."""
+        # A run that is not finished has no versions; its settings name a model if it asks one.
+        told = self.versions.get("model") or self.settings.get("model")
+        return str(told) if told else None
+
+    @property
+    def tables(self) -> Mapping[int, tuple[Record, ...]]:
+        """The records by number of gold tables, fewest first."""
+        sizes = sorted({int(record["n_tables"]) for record in self.records})
+        return {n: tuple(r for r in self.records if int(r["n_tables"]) == n) for n in sizes}
+
+    @property
+    def failed(self) -> int:
+        """Questions without a score; they count 0."""
+        return sum(1 for record in self.records if record.get("error"))
+
+
+@dataclass(frozen=True)
+class QuestionSet:
+    """The runs on exactly the same questions; only their figures may stand side by side."""
+
+    title: str
+    runs: tuple[Run, ...]
+
+    @property
+    def corpus(self) -> Corpus | None:
+        """The paper's data set, if it is one."""
+        return self.runs[0].corpus
+
+
+def mean(records: Sequence[Record], key: str) -> float | None:
+    """The mean of a score, 0 to 1; a failed question counts 0; None where there is no question."""
+    return fmean(score(record, key) for record in records) if records else None
+
+
+def mean_of_groups(run: Run, key: str) -> float | None:
+    """The mean over the groups by number of gold tables, each counting the same."""
+    found = [mean(records, key) for records in run.tables.values()]
+    known = [one for one in found if one is not None]
+    return fmean(known) if known else None
+
+
+def read_runs(specs: Sequence[str]) -> list[Run]:
+    """The runs of folders and files, each ``PATH`` or ``NAME=PATH``, names made unique.
+
+    Raises:
+        UsageError: none is given, one cannot be read, or two are given the same name.
+    """
+    runs: list[Run] = []
+    given: Counter[str] = Counter()
+    for spec in specs:
+        name, path = _split(spec)
+        given[name or ""] += 1
+        runs.append(_read(name or _name(path), path))
+    if not runs:
+        raise UsageError("no run is given", "dbrag eval report runs/mine")
+    twice = [name for name, n in given.items() if name and n > 1]
+    if twice:
+        raise UsageError(f"two runs are named {twice[0]!r}", "write NAME=PATH with other names")
+    return _unique(runs, [_split(spec)[1] for spec in specs])
+
+
+def question_sets(runs: Sequence[Run], task: str) -> list[QuestionSet]:
+    """The runs of a task, put together where their questions are the same, in their order."""
+    groups: dict[Any, list[Run]] = {}
+    for run in runs:
+        if run.task == task and run.records:
+            ids = frozenset(str(record["id"]) for record in run.records)
+            groups.setdefault((run.data, run.file[1], ids), []).append(run)
+    return [QuestionSet(_title(members[0]), tuple(members)) for members in groups.values()]
+
+
+def related(a: Run, b: Run) -> bool:
+    """Whether question ids mean the same in both: the same task, data set and question file."""
+    return (a.task, a.data, a.file) == (b.task, b.data, b.file)
+
+
+def _title(run: Run) -> str:
+    n, total = len(run.records), (run.config.get("questions") or {}).get("n")
+    name = run.file[0]
+    counted = f"{n:,} questions" if total in (None, n) else f"{n:,} of {total:,} questions"
+    return f"{run.data}, {name}, {counted}" if name else f"{run.data}, {counted}"
+
+
+def _split(spec: str) -> tuple[str | None, Path]:
+    name, equals, place = spec.partition("=")
+    if not equals or Path(spec).exists() or not name.strip():
+        return None, Path(spec)
+    return name.strip(), Path(place)
+
+
+def _name(path: Path) -> str:
+    return (path if path.is_dir() else path.with_suffix("")).resolve().name
+
+
+def _unique(runs: list[Run], paths: Sequence[Path]) -> list[Run]:
+    counted = Counter(run.name for run in runs)
+    named = [
+        replace(run, name=f"{path.resolve().parent.name}/{run.name}")
+        if counted[run.name] > 1
+        else run
+        for run, path in zip(runs, paths, strict=True)
+    ]
+    twice = [name for name, n in Counter(run.name for run in named).items() if n > 1]
+    if twice:
+        raise UsageError(f"two runs are named {twice[0]!r}", "name them: NAME=PATH")
+    return named
+
+
+def _read(name: str, path: Path) -> Run:
+    summary_file, records_file = _files(path)
+    summary = _json(summary_file) if summary_file.exists() else None
+    config = dict((summary or {}).get("config") or {})
+    if summary is None and path.is_dir() and (path / CONFIG).exists():
+        config = _json(path / CONFIG)
+    versions = (summary or {}).get("versions") or {}
+    if summary is not None and "not_run" in summary:
+        told = summary["not_run"]
+        why = {key: str(told.get(key) or "") for key in ("reason", "command")}
+        return Run(name, str(summary.get("task")), (), config, versions, why)
+    records = tuple(read_records(records_file))
+    if not records:
+        raise UsageError(f"the run {str(path)!r} holds no record", "go on with it: --resume")
+    task = str(config.get("task") or _task_of(records))
+    return Run(name, task, records, config, versions, None, summary is not None)
+
+
+def _files(path: Path) -> tuple[Path, Path]:
+    """Where the summary and the records of a run are."""
+    if path.is_dir():
+        return path / SUMMARY, path / RECORDS
+    return path.with_suffix(".json"), path.with_suffix(".jsonl") if path.suffix == ".json" else path
+
+
+def _task_of(records: Sequence[Record]) -> str:
+    keys = {key for record in records for key in record["scores"]}
+    return RETRIEVAL if any(key.startswith("R@") for key in keys) else ANSWERS
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UsageError(f"cannot read {str(path)!r}", "run dbrag eval again") from error
+    if not isinstance(value, dict):
+        raise UsageError(f"{str(path)!r} is not a JSON object", "run dbrag eval again")
+    return value

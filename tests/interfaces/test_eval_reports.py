@@ -1,0 +1,89 @@
+"""``dbrag eval report | compare | stats`` on the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dbrag.interfaces.cli import main
+from tests.evaluation.reports.made import record, write_run
+
+if TYPE_CHECKING:
+    import pytest
+
+RESULTS = Path(__file__).parents[2] / "experiments" / "results"
+NAIVE, DBRAG = (str(RESULTS / f"spider-dev-{name}.jsonl") for name in ("naive", "dbrag"))
+
+
+def test_a_report_is_printed_or_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["eval", "report", NAIVE, f"full={DBRAG}", "--title", "Two runs"]) == 0
+    printed = capsys.readouterr().out
+    assert printed.startswith("# Two runs\n")
+    assert "| spider-dev-naive | EX | 391 | 73.4 | 57.5 |" in printed
+    out = str(tmp_path / "r")
+    assert (
+        main(["eval", "report", NAIVE, DBRAG, "--out", out, "--reference", "spider-dev-naive"]) == 0
+    )
+    assert capsys.readouterr().out == f"wrote {out}.md\nwrote {out}.html\n"
+    assert "| spider-dev-dbrag | EX | 391 | 57.5 | 73.4 |" in Path(f"{out}.md").read_text()
+    assert main(["eval", "report", NAIVE, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["runs"][0]["scores"]["EX"] == 0.575448  # 225 of 391
+    assert told["files"] == []
+
+
+def test_prices_come_from_flags_and_files(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tokens = {"prompt": 1_000_000, "cached": 0, "completion": 0}
+    run = write_run(
+        tmp_path / "r", [record("q-0", "a", 1, {"EX": 1.0}, tokens=tokens)], model="x:m"
+    )
+    (tmp_path / "p.toml").write_text('["x:m"]\nprompt = 3\ncompletion = 4\n')
+    for flags, amount in (
+        (["--prices", str(tmp_path / "p.toml")], 3.0),
+        (["--price", "x:m=5,0"], 5.0),
+        (["--prices", str(tmp_path / "p.toml"), "--price", "x:m=5,0"], 5.0),
+    ):
+        assert main(["eval", "report", run, "--json", *flags]) == 0
+        (told,) = json.loads(capsys.readouterr().out)["runs"]
+        assert told["cost"] == {"amount": amount, "currency": "USD"}
+    assert main(["eval", "report", run, "--price", "5"]) == 2
+    assert "MODEL=PROMPT,COMPLETION" in capsys.readouterr().err
+
+
+def test_changes_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["eval", "compare", NAIVE, DBRAG, "--only", "lost"]) == 0
+    printed = capsys.readouterr().out
+    assert "| won | 85 |" in printed
+    assert "## Lost: 23" in printed
+    assert "## Won" not in printed
+    assert main(["eval", "compare", NAIVE, DBRAG, "--json", "--only", "won"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert len(told["questions"]) == told["counts"]["won"] == 85
+    assert main(["eval", "compare", NAIVE, str(RESULTS / "spider-dev-retrieval.jsonl")]) == 2
+    assert "of answers" in capsys.readouterr().err
+
+
+def test_statistics_need_no_index(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["demo", str(tmp_path / "shop.db")]) == 0
+    capsys.readouterr()
+    questions = tmp_path / "mine.csv"
+    questions.write_text(
+        'question,tables,sql\nHow many?,shop.customers,"SELECT COUNT(*) FROM customers"\n'
+    )
+    flags = ["eval", "stats", "--data", str(tmp_path / "shop.db"), "--questions", str(questions)]
+    assert main([*flags, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["questions"][0]["rows"]["total"] == 1
+    assert told["corpus"]["rows"]["most"] > 1000
+    assert main(flags) == 0
+    assert "*gold answers of mine.csv*" in capsys.readouterr().out
+    made = {path.name for path in tmp_path.iterdir()} - {"cwd"}
+    assert made == {"mine.csv", "shop.db"}
+
+
+def test_sources_are_not_for_these(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["eval", "-s", "x.db", "report", NAIVE]) == 2
+    assert "not --source" in capsys.readouterr().err
