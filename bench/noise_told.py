@@ -1,4 +1,4 @@
-"""How many columns are told of as noisy, and how many gold programs are warned of.
+"""How many columns are told of as noisy, and how many gold programs are warned of or widened.
 
     python bench/noise_told.py INDEX DATABASES QUESTIONS…
 
@@ -15,6 +15,7 @@ from pathlib import Path
 from dbrag.catalog.formats import column_format
 from dbrag.evaluation.datasets import load_questions
 from dbrag.index.store import open_index
+from dbrag.reasoning.all_spellings import with_all_spellings
 from dbrag.reasoning.noise import noise_warnings
 from dbrag.reasoning.spellings import StoredSpellings
 from dbrag.settings import Settings
@@ -37,14 +38,16 @@ print(f"{len(told):,} of {columns:,} columns are told of")
 for file in files:
     questions = load_questions(file, opened.catalog)
     codes: Counter[str] = Counter()
-    warned = 0
+    warned = widened = 0
     for question in questions:
         program = Program((), question.sql or "", "sqlite", question.tables)
-        look = StoredSpellings(opened, sources[question.db_id], Settings())
+        look = StoredSpellings(opened.values, sources[question.db_id], Settings())
         found = noise_warnings(program, opened.catalog, look)
+        tables = opened.catalog.of_source(question.db_id)
+        _, matched = with_all_spellings(program.sql, tables, "sqlite", look)
+        widened += bool(matched)
         warned += bool(found)
         codes.update(one.code for one in found)
         print(*(f"{question.id}: {one.message}" for one in found), sep="\n", end="\n" * bool(found))
-    print(
-        f"{file.name}: {warned:,} of {len(questions):,} gold programs are warned of, {dict(codes)}"
-    )
+    print(f"{file.name}: {warned:,} of {len(questions):,} gold programs are warned of", dict(codes))
+    print(f"{widened:,} of them are compared with more spellings")

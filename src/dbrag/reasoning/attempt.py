@@ -20,16 +20,19 @@ from dbrag.execution import guard
 from dbrag.execution import run as running
 from dbrag.models.base import ChatModel, Prompt, Reply
 from dbrag.reasoning import names, prompts, repair
+from dbrag.reasoning.all_spellings import Matched, with_all_spellings
 from dbrag.reasoning.budget import Budget, Usage
 from dbrag.reasoning.chain import compose
 from dbrag.reasoning.doubts import doubt_of
 from dbrag.reasoning.missing_join import add_missing_joins
+from dbrag.reasoning.noise import Look, Spelled
 from dbrag.reasoning.program import has_ended, parse_reply, split
+from dbrag.reasoning.spellings import StoredSpellings
 from dbrag.reasoning.vote import is_hollow
 from dbrag.reasoning.widen import tables_meant
 from dbrag.settings import Settings
 from dbrag.sources.base import Source
-from dbrag.types import AnswerWarning, Execution, Program, Step, Table, TableRef
+from dbrag.types import AnswerWarning, Column, Execution, Program, Step, Table, TableRef
 
 if TYPE_CHECKING:
     from dbrag.index.values import ValueIndex
@@ -61,6 +64,7 @@ class Workshop:
     Attributes:
         tables: all of the source: a program may use one that was not shown.
         told: warnings that arose on the way.
+        matched: spellings that comparisons were widened by.
         values: says in which columns a text occurs.
     """
 
@@ -73,11 +77,14 @@ class Workshop:
     usage: Usage = field(default_factory=Usage)
     dry_run: bool = False
     told: list[AnswerWarning] = field(default_factory=list)
+    matched: list[Matched] = field(default_factory=list)
     values: ValueIndex | None = None
 
-    def warnings(self) -> tuple[AnswerWarning, ...]:
+    def warnings(self, winner: Attempt | None = None) -> tuple[AnswerWarning, ...]:
         """What the reader of an answer has to know of how the programs were written."""
-        return (*dict.fromkeys(self.told), *self.budget.warnings())
+        program = winner.program if winner else None
+        matched = [one.warning for one in self.matched if program and one.is_in(program)]
+        return (*dict.fromkeys(self.told), *dict.fromkeys(matched), *self.budget.warnings())
 
     def failure(self, attempts: Sequence[Attempt]) -> DbragError:
         """Why there is no answer, where no attempt came to a result."""
@@ -258,7 +265,31 @@ class Workshop:
         if literals is not None:
             admitted = self.allowed(literals.sql)
             changes += literals.changes
-        return admitted, changes
+        return self._in_all_spellings(admitted), changes
+
+    def _in_all_spellings(self, admitted: guard.Admitted) -> guard.Admitted:
+        if self._look is None:
+            return admitted
+        dialect = self.source.dialect
+        sql, matched = with_all_spellings(admitted.sql, self.tables, dialect, self._look)
+        self.matched.extend(matched)
+        return self.allowed(sql) if matched else admitted
+
+    @cached_property
+    def _look(self) -> Look | None:
+        """Finds the spellings of a compared text; each is looked up once for a question."""
+        if self.values is None:
+            return None
+        stored = StoredSpellings(self.values, self.source, self.settings)
+        found: dict[tuple[TableRef, str, tuple[str, ...]], Spelled] = {}
+
+        def look(table: Table, column: Column, texts: Sequence[str]) -> Spelled:
+            key = (table.ref, column.name, tuple(texts))
+            if key not in found:
+                found[key] = stored(table, column, texts)
+            return found[key]
+
+        return look
 
     def _mended(self, sql: str) -> repair.Mended | None:
         """The statement with misplaced or misspelt names and a forgotten join put right."""

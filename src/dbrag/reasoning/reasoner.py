@@ -193,7 +193,7 @@ class Reasoner:
         jury = Jury(question, candidates, selection.strengths, self.vocabulary, self.index.catalog)
         verdict = Panel(shop, prompt, jury, self._tell).verdict(selection, outcome.requested)
         outcome.valid = len(verdict.ran)
-        outcome.warnings += shop.warnings()
+        outcome.warnings += shop.warnings(verdict.winner)
         if verdict.winner is None:
             strange = jury.asked(selection.tables[0]).strange
             errors = [attempt.error for attempt in verdict.attempts]

@@ -22,6 +22,7 @@ from dbrag.retrieval.spelling import edits, swaps
 
 if TYPE_CHECKING:
     from dbrag.index.store import Index
+    from dbrag.index.values import ValueIndex
     from dbrag.reasoning.attempt import Attempt
     from dbrag.settings import Settings
     from dbrag.sources.base import Source
@@ -50,15 +51,15 @@ def noise_of(
     source = sources.get(attempt.program.tables[0].source)
     if source is None or attempt.execution is None:
         return noise_warnings(attempt.program, index.catalog)
-    look = StoredSpellings(index, source, settings)
+    look = StoredSpellings(index.values, source, settings)
     return noise_warnings(attempt.program, index.catalog, look)
 
 
 class StoredSpellings:
-    """Looks up spellings in an index, and counts their rows by the engine."""
+    """Looks up spellings in the values of an index, and counts their rows by the engine."""
 
-    def __init__(self, index: Index, source: Source, settings: Settings) -> None:
-        self._index = index
+    def __init__(self, values: ValueIndex, source: Source, settings: Settings) -> None:
+        self._values_index = values
         self._source = source
         self._settings = settings
 
@@ -77,7 +78,7 @@ class StoredSpellings:
         }
         near = {
             value: text
-            for text in asked
+            for text in reversed(asked)  # of two spellings of one, the first is told
             for value in self._near(table, column, same_value(text))
             if value not in same and value not in compared
         }
@@ -100,13 +101,13 @@ class StoredSpellings:
         )
 
     def _values(self, table: Table, column: Column, text: str) -> list[str]:
-        hits = self._index.values.search(text, _HITS, [table.ref])
+        hits = self._values_index.search(text, _HITS, [table.ref])
         return [hit.value for hit in hits if hit.column == column.name]
 
     def _near(self, table: Table, column: Column, word: str) -> list[str]:
         if len(word) < SHORTEST or not word.isalpha():
             return []
-        hits = self._index.values.near(word, 1, swaps(word), (), _HITS)
+        hits = self._values_index.near(word, 1, swaps(word), (), _HITS)
         return [
             hit.value
             for hit in hits

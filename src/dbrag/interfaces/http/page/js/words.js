@@ -35,6 +35,7 @@ const WARNINGS = {
   join_drops: "Rows left out by a join",
   join_multiplies: "Rows counted more than once",
   learned: "Learned",
+  matched_spellings: "All spellings taken",
   mended: "Mended",
   mixed_spellings: "Several spellings",
   more_rows: "More rows",
