@@ -46,6 +46,7 @@ ORDER = [
     "doctor",
     "evaluation",
     "interfaces",
+    "__main__",
 ]
 # Parts that stand beside the others: all that they may import.
 ONLY = {
