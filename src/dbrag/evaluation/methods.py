@@ -13,11 +13,19 @@ if TYPE_CHECKING:
     from dbrag.catalog.catalog import Catalog
     from dbrag.evaluation.datasets import Question
     from dbrag.models.base import ChatModel
+    from dbrag.settings import Settings
+    from dbrag.sources.base import Source
     from dbrag.types import Answer, Execution, SearchResult, TableRef
 
 
 class Bench(Protocol):
     """What evaluation needs of :class:`dbrag.Database`."""
+
+    settings: Settings
+
+    def source(self, name: str) -> Source:
+        """The open source of that name."""
+        ...
 
     def search(
         self,
@@ -211,6 +219,13 @@ def naive(tools: Tools) -> TextMethod:
     return Naive(tools)
 
 
+def readtable(tools: Tools) -> TextMethod:
+    """The chat model reads all rows of the retrieved tables (Chen et al. 2024b)."""
+    from dbrag.evaluation.baselines.readtable import ReadTable
+
+    return ReadTable(tools)
+
+
 RETRIEVAL_METHODS: Mapping[str, Callable[[Tools], RetrievalMethod]] = {
     "dbrag": searched(None),
     "hybrid": searched(rerank=False),
@@ -225,6 +240,7 @@ ANSWER_METHODS: Mapping[str, Callable[[Tools], AnswerMethod]] = {
     "dbrag": from_text(dbrag),
     "gold-tables": gold_tables,
     "naive": from_text(naive),
+    "readtable": from_text(readtable),
 }
 
 
