@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from dbrag.errors import DbragError
 from dbrag.evaluation.calibration import SURE, calibration
@@ -51,9 +53,9 @@ def main(arguments: list[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     try:
         if given.command == "summary":
-            print(summary_table({run.stem: read_summary(run) for run in given.runs}), end="")
+            print(summary_table(_measured(given.runs)), end="")
         elif given.command == "paper":
-            print(paper_table({run.stem: read_summary(run) for run in given.runs}), end="")
+            print(paper_table(_measured(given.runs)), end="")
         elif given.command == "calibration":
             thresholds = given.threshold or [SURE]
             told = {run.stem: calibration(read_records(run), thresholds) for run in given.runs}
@@ -68,6 +70,16 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"{error.message}. {error.hint}".rstrip(), file=sys.stderr)
         return error.exit_code
     return 0
+
+
+def _measured(runs: list[Path]) -> dict[str, Mapping[str, Any]]:
+    """The summaries by run; of what was not run, standard error tells why."""
+    found = {run.stem: read_summary(run) for run in runs}
+    for name, summary in found.items():
+        if "not_run" in summary:
+            told = summary["not_run"]
+            print(f"{name} not run: {told['reason']}. {told['command']}", file=sys.stderr)
+    return {name: summary for name, summary in found.items() if "not_run" not in summary}
 
 
 def _probability(text: str) -> float:

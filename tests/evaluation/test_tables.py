@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import runpy
 from pathlib import Path
 from typing import Any
@@ -38,3 +39,18 @@ def test_published_runs_stand_in_the_table(main: Any, capsys: pytest.CaptureFixt
         "| spider-dev-naive",
         "| spider-dev-dbrag",
     ]
+
+
+def test_a_run_that_was_not_run_is_told(
+    main: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = {"reason": "MTQA needs torch", "command": "pip install torch"}
+    (tmp_path / "summary.json").write_text(json.dumps({"not_run": told}))
+    for command in ("summary", "paper"):
+        assert main([command, NAIVE, str(tmp_path)]) == 0
+        shown = capsys.readouterr()
+        assert "spider-dev-naive" in shown.out
+        assert tmp_path.stem not in shown.out
+        assert f"{tmp_path.stem} not run: MTQA needs torch. pip install torch" in shown.err
+        assert main([command, str(tmp_path)]) == 0
+        capsys.readouterr()
