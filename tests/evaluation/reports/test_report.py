@@ -73,8 +73,17 @@ def test_recall_is_laid_out_as_in_table_1(tmp_path: Path) -> None:
 
 def test_only_spider_stands_beside_the_paper(tmp_path: Path) -> None:
     report = make_report([write_run(tmp_path / "ours", RANKED, "retrieval", "hybrid")])
-    assert rows(tables(report, "method")[0])["ours"]["the paper"] == "–"
+    assert "the paper" not in tables(report, "method")[0].header
     assert not [title for title in titles(report) if title.startswith("The paper")]
+
+
+def test_of_a_single_database_questions_are_drawn(tmp_path: Path) -> None:
+    records = [recall(f"q-{i}", "mine", 1, float(i < 3)) for i in range(4)]
+    run = write_run(tmp_path / "run", records, "retrieval", data=("mine", 1, 14))
+    found = rows(tables(make_report([run]), "method")[0])["run"]
+    assert found["95% by databases"] == "25.0 to 100.0 (questions)"
+    one = write_run(tmp_path / "one", records[:1], "retrieval", data=("mine", 1, 14))
+    assert rows(tables(make_report([one]), "method")[0])["one"]["95% by databases"] == "–"
 
 
 def test_reranking_is_laid_out_as_in_table_2(tmp_path: Path) -> None:

@@ -13,13 +13,10 @@ from dbrag.evaluation.reports.document import (
     Paragraph,
     plain,
     printed,
-    span,
     strong_columns,
     table,
 )
-from dbrag.evaluation.reports.runs import QuestionSet, Run, mean
-from dbrag.evaluation.significance import bootstrap
-from dbrag.evaluation.summary import score
+from dbrag.evaluation.reports.runs import QuestionSet, Run, interval_of, mean
 
 _KINDS = {"Row": "Row", "Column": "Column", "Column-values": "Column values", "Cell": "Cell"}
 _HEADER = (
@@ -42,7 +39,7 @@ def answer_blocks(sets: Sequence[QuestionSet]) -> list[Block]:
         rows.append([plain(one.title)])
         figures = strong_columns([_figures(run) for run in one.runs])
         for run, (ex, *cells) in zip(one.runs, figures, strict=True):
-            rows.append([plain(run.name), ex, _interval(run), *cells])
+            rows.append([plain(run.name), ex, interval_of(run, "EX"), *cells])
         name = one.corpus.name if one.corpus else ""
         if name in paper.MTQA and name not in shown:
             shown.add(name)
@@ -85,12 +82,6 @@ def _figures(run: Run) -> list[float | None]:
     for kind in OVERLAPS:
         found += macro(run.records, kind) or (None, None, None)
     return found
-
-
-def _interval(run: Run) -> str:
-    scores = [score(record, "EX") for record in run.records]
-    found = bootstrap(scores, [str(record["db_id"]) for record in run.records])
-    return span(found.low, found.high)
 
 
 def _published(one: paper.Published) -> list[str]:

@@ -143,13 +143,17 @@ def _row(run: Run, prices: Mapping[str, Price]) -> list[str]:
         plain(run.name),
         plain(run.model or "none"),
         f"{n:,}",
-        f"{1000 * median(seconds):,.0f}" if seconds else DASH,
-        f"{1000 * quantile(seconds, 0.95):,.0f}" if seconds else DASH,
+        _ms(median(seconds)) if seconds else DASH,
+        _ms(quantile(seconds, 0.95)) if seconds else DASH,
         *(f"{tokens[kind] / n:,.0f}" if asked else "0" for kind in _KINDS),
         f"{tokens['cache_hits']:,}",
         _money(paid),
         _money(paid and (1000 * paid[0] / n, paid[1])),
     ]
+
+
+def _ms(seconds: float) -> str:
+    return f"{1000 * seconds:,.0f}" if seconds >= 0.01 else f"{1000 * seconds:.2g}"
 
 
 def _money(paid: tuple[float, str] | None) -> str:
@@ -172,6 +176,6 @@ def _stages(runs: Sequence[Run]) -> list[Block]:
             for name in names
         }
         if any(told.values()):
-            means = [f"{1000 * fmean(s):,.0f}" if s else DASH for s in told.values()]
+            means = [_ms(fmean(s)) if s else DASH for s in told.values()]
             rows.append([plain(run.name), *means])
     return [table(["run", *names], rows, "Milliseconds by stage, means")]

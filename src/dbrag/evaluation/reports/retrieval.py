@@ -16,13 +16,10 @@ from dbrag.evaluation.reports.document import (
     best,
     plain,
     printed,
-    span,
     strong_columns,
     table,
 )
-from dbrag.evaluation.reports.runs import QuestionSet, Run, mean, mean_of_groups
-from dbrag.evaluation.significance import bootstrap
-from dbrag.evaluation.summary import score
+from dbrag.evaluation.reports.runs import QuestionSet, Run, interval_of, mean, mean_of_groups
 
 R5, CR5 = "R@5", "CR@5"
 _ORDERS = {"prior": "before the model", "model": "the model alone", "fused": "fused"}
@@ -57,20 +54,24 @@ def _recall(one: QuestionSet) -> list[Block]:
         return [Paragraph("These rankings are not deep enough for Recall@5.")]
     sizes = list(one.runs[0].tables)
     header = ["method", *(_size(n, len(one.runs[0].tables[n])) for n in sizes), "average"]
-    header += ["95% by databases", "mean of groups", "CR@5", "R@1", "R@50", "the paper"]
-    figures = []
-    for r in at_5:
-        groups = r.run.tables
-        row = [mean(groups[n], R5) for n in sizes]
-        row += [mean(r.run.records, R5), mean_of_groups(r.run, R5)]
-        row += [_known(r.run, key) for key in (CR5, "R@1", "R@50")]
-        figures.append(row)
+    header += ["95% by databases", "mean of groups", "CR@5", "R@1", "R@50"]
+    spider = one.corpus is not None and one.corpus.name == "Spider"
+    header += ["the paper"] if spider else []
+    figures = [_figures(r.run, sizes) for r in at_5]
     rows = []
     for r, cells in zip(at_5, strong_columns(figures), strict=True):
         n = len(sizes) + 1
-        rows.append([plain(r.name), *cells[:n], _by_databases(r.run, R5), *cells[n:], _paper(r)])
+        row = [plain(r.name), *cells[:n], interval_of(r.run, R5), *cells[n:]]
+        rows.append([*row, _paper(r)] if spider else row)
     blocks.append(table(header, rows, "Recall@5 by number of gold tables, in percent"))
     return blocks
+
+
+def _figures(run: Run, sizes: Sequence[int]) -> list[float | None]:
+    groups = run.tables
+    found = [mean(groups[n], R5) for n in sizes]
+    found += [mean(run.records, R5), mean_of_groups(run, R5)]
+    return found + [_known(run, key) for key in (CR5, "R@1", "R@50")]
 
 
 def _known(run: Run, key: str) -> float | None:
@@ -79,12 +80,6 @@ def _known(run: Run, key: str) -> float | None:
 
 def _size(n: int, questions: int) -> str:
     return f"{n}-table ({questions:,})"
-
-
-def _by_databases(run: Run, key: str) -> str:
-    scores = [score(record, key) for record in run.records]
-    found = bootstrap(scores, [str(record["db_id"]) for record in run.records])
-    return span(found.low, found.high)
 
 
 def rankings(run: Run) -> list[Ranked]:
@@ -110,9 +105,6 @@ def as_order(run: Run, name: str) -> Run:
 
 def _paper(ranked: Ranked) -> str:
     """The paper's average for what comes closest, with its name."""
-    corpus = ranked.run.corpus
-    if corpus is None or corpus.name != "Spider":
-        return DASH
     name = paper.counterpart(ranked.run.method, ranked.run.settings, ranked.order)
     row = next((row for row in paper.TABLE_1 if row.name == name), None)
     return DASH if row is None else f"{printed(row.average)} {row.name}"

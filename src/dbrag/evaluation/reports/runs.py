@@ -17,6 +17,8 @@ from typing import Any
 from dbrag.errors import UsageError
 from dbrag.evaluation.paper import Corpus, corpus_of
 from dbrag.evaluation.records import CONFIG, RECORDS, SUMMARY, Record, read_records
+from dbrag.evaluation.reports.document import DASH, span
+from dbrag.evaluation.significance import bootstrap
 from dbrag.evaluation.summary import score
 
 RETRIEVAL, ANSWERS = "retrieval", "answers"
@@ -125,6 +127,19 @@ def mean_of_groups(run: Run, key: str) -> float | None:
     found = [mean(records, key) for records in run.tables.values()]
     known = [one for one in found if one is not None]
     return fmean(known) if known else None
+
+
+def interval_of(run: Run, key: str) -> str:
+    """The 95% bootstrap interval of a mean over databases, in percent.
+
+    With a single database nothing can be said of others: then over its questions, which is said.
+    """
+    scores = [score(record, key) for record in run.records]
+    found = bootstrap(scores, [str(record["db_id"]) for record in run.records])
+    if found.low is not None:
+        return span(found.low, found.high)
+    found = bootstrap(scores)
+    return DASH if found.low is None else f"{span(found.low, found.high)} (questions)"
 
 
 def read_runs(specs: Sequence[str]) -> list[Run]:
