@@ -59,10 +59,15 @@ def write_run(
 
 
 def not_run(folder: Path, task: str, method: str, reason: str, command: str) -> str:
-    """A run that could not begin."""
+    """A run that could not begin, on the questions of :func:`write_run`."""
     folder.mkdir(parents=True)
     why = {"reason": reason, "command": command}
-    told = {"task": task, "method": method, "not_run": why, "config": {"method": method}}
+    config = {
+        "method": method,
+        "data": {"name": "pack", "sources": 2, "tables": 9},
+        "questions": {"name": "dev.json", "sha256": "0123", "n": 4},
+    }
+    told = {"task": task, "method": method, "not_run": why, "config": config}
     (folder / "summary.json").write_text(json.dumps(told))
     return str(folder)
 

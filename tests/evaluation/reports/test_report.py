@@ -161,10 +161,22 @@ def test_what_was_not_run_has_a_row_and_its_command(tmp_path: Path) -> None:
     overview = tables(report, "run")[0]
     assert rows(overview)["dtr"]["state"] == "not run: weights missing"
     assert rows(overview)["dtr"]["questions"] == "–"
+    row = "dtr: not run: weights missing (`hf download a/b`)"
+    assert tables(report, "method")[0].rows[-1] == (row,)
     assert "```sh\nhf download a/b\n```" in markdown_of(report.document)
     assert report.to_dict()["runs"][1]["not_run"]["command"] == "hf download a/b"
     alone = make_report([missing])
     assert titles(alone) == ["Runs", "Not run"]
+
+
+def test_what_was_not_run_on_other_data_stands_in_no_other_table(tmp_path: Path) -> None:
+    other = write_run(tmp_path / "ran", RANKED, "retrieval", data=("big", 2, 90))
+    answered = write_run(tmp_path / "a", [answer("dev-0", "a", 1, 1, 1, 1)])
+    missing = not_run(tmp_path / "mtqa", "answers", "mtqa", "no torch", "pip install torch")
+    report = make_report([other, answered, missing])
+    recalls, answers_, _ = tables(report, "method")
+    assert "not run" not in str(recalls)
+    assert answers_.rows[-1] == ("mtqa: not run: no torch (`pip install torch`)",)
 
 
 def test_time_tokens_and_cost(tmp_path: Path) -> None:

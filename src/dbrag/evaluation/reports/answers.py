@@ -16,7 +16,7 @@ from dbrag.evaluation.reports.document import (
     strong_columns,
     table,
 )
-from dbrag.evaluation.reports.runs import QuestionSet, Run, interval_of, mean
+from dbrag.evaluation.reports.runs import QuestionSet, Run, interval_of, mean, missing_rows
 
 _KINDS = {"Row": "Row", "Column": "Column", "Column-values": "Column values", "Cell": "Cell"}
 _HEADER = (
@@ -40,6 +40,7 @@ def answer_blocks(sets: Sequence[QuestionSet]) -> list[Block]:
         figures = strong_columns([_figures(run) for run in one.runs])
         for run, (ex, *cells) in zip(one.runs, figures, strict=True):
             rows.append([plain(run.name), ex, interval_of(run, "EX"), *cells])
+        rows += missing_rows(one)
         name = one.corpus.name if one.corpus else ""
         if name in paper.MTQA and name not in shown:
             shown.add(name)

@@ -65,6 +65,7 @@ pre code { padding: 0; background: none; }
 figure { margin: .8rem 0 1.1rem; max-width: 46rem; }
 figure svg { width: 100%; height: auto; display: block; }
 figcaption { color: var(--dim); }
+@media (min-width: 62rem) { tbody th:first-child { min-width: 15rem; } }
 @media print { nav { display: none; } h2 { break-after: avoid; } .scroll { overflow: visible; }
   main { max-width: none; padding: 0; } }
 """.strip()

@@ -36,8 +36,8 @@ def pairs(runs: Sequence[Run], reference: str | None = None) -> list[Pair]:
 
     Args:
         runs: of any tasks and data sets; those that share no question are not compared.
-        reference: the name of a run; default: of each task and data set the first whose
-            method is dbrag's own, else the first.
+        reference: the name of a run; of other tasks and data sets, and by default, it is the
+            first run whose method is dbrag's own, else the first.
 
     Raises:
         UsageError: no run is named so.
@@ -50,8 +50,7 @@ def pairs(runs: Sequence[Run], reference: str | None = None) -> list[Pair]:
     found: list[Pair] = []
     for group in _groups(every):
         base = _reference(group, reference)
-        if base is not None:
-            found += _corrected([p for run in group if run is not base for p in _pair(base, run)])
+        found += _corrected([p for run in group if run is not base for p in _pair(base, run)])
     return found
 
 
@@ -121,11 +120,12 @@ def _groups(runs: Sequence[Run]) -> list[list[Run]]:
     return groups
 
 
-def _reference(group: Sequence[Run], name: str | None) -> Run | None:
+def _reference(group: Sequence[Run], name: str | None) -> Run:
     if name is not None:
         # The run's own order is the last of those that bear its name.
         named = [r for r in group if r.name == name or r.name.startswith(f"{name}, ")]
-        return named[-1] if named else None
+        if named:
+            return named[-1]
     return next((run for run in group if run.method == DEFAULT_METHOD), group[0])
 
 

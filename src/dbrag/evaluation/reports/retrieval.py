@@ -19,7 +19,14 @@ from dbrag.evaluation.reports.document import (
     strong_columns,
     table,
 )
-from dbrag.evaluation.reports.runs import QuestionSet, Run, interval_of, mean, mean_of_groups
+from dbrag.evaluation.reports.runs import (
+    QuestionSet,
+    Run,
+    interval_of,
+    mean,
+    mean_of_groups,
+    missing_rows,
+)
 
 R5, CR5 = "R@5", "CR@5"
 _ORDERS = {"prior": "before the model", "model": "the model alone", "fused": "fused"}
@@ -63,6 +70,7 @@ def _recall(one: QuestionSet) -> list[Block]:
         n = len(sizes) + 1
         row = [plain(r.name), *cells[:n], interval_of(r.run, R5), *cells[n:]]
         rows.append([*row, _paper(r)] if spider else row)
+    rows += missing_rows(one)
     blocks.append(table(header, rows, "Recall@5 by number of gold tables, in percent"))
     return blocks
 

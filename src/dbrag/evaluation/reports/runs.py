@@ -17,7 +17,7 @@ from typing import Any
 from dbrag.errors import UsageError
 from dbrag.evaluation.paper import Corpus, corpus_of
 from dbrag.evaluation.records import CONFIG, RECORDS, SUMMARY, Record, read_records
-from dbrag.evaluation.reports.document import DASH, span
+from dbrag.evaluation.reports.document import DASH, plain, span
 from dbrag.evaluation.significance import bootstrap
 from dbrag.evaluation.summary import score
 
@@ -106,10 +106,14 @@ class Run:
 
 @dataclass(frozen=True)
 class QuestionSet:
-    """The runs on exactly the same questions; only their figures may stand side by side."""
+    """The runs on exactly the same questions; only their figures may stand side by side.
+
+    ``missing`` are those on the same question file that could not begin.
+    """
 
     title: str
     runs: tuple[Run, ...]
+    missing: tuple[Run, ...] = ()
 
     @property
     def corpus(self) -> Corpus | None:
@@ -169,7 +173,32 @@ def question_sets(runs: Sequence[Run], task: str) -> list[QuestionSet]:
         if run.task == task and run.records:
             ids = frozenset(str(record["id"]) for record in run.records)
             groups.setdefault((run.data, run.file[1], ids), []).append(run)
-    return [QuestionSet(_title(members[0]), tuple(members)) for members in groups.values()]
+    return [
+        QuestionSet(_title(members[0]), tuple(members), tuple(_missing(runs, members[0])))
+        for members in groups.values()
+    ]
+
+
+def missing_rows(one: QuestionSet) -> list[list[str]]:
+    """A row of a table for each run that could not begin, with what would run it."""
+    rows = []
+    for run in one.missing:
+        told = run.not_run or {}
+        command = " ".join(told.get("command", "").split())
+        reason = f"{plain(run.name)}: not run: {plain(told.get('reason', ''))}"
+        rows.append([f"{reason} (`{plain(command)}`)" if command else reason])
+    return rows
+
+
+def _missing(runs: Sequence[Run], like: Run) -> list[Run]:
+    data = like.config.get("data") or {}
+    return [
+        run
+        for run in runs
+        if run.not_run is not None
+        and (run.task, run.file) == (like.task, like.file)
+        and (run.config.get("data") or {}).get("tables") == data.get("tables")
+    ]
 
 
 def related(a: Run, b: Run) -> bool:
