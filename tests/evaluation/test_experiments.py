@@ -65,9 +65,9 @@ def test_retrieval_scores_every_question(bench: SmallBench, tmp_path: Path) -> N
 def test_a_part_of_the_ranking_alone(bench: SmallBench, tmp_path: Path) -> None:
     retrieve(bench, tmp_path / "run", method="names")
     assert read_records(tmp_path / "run")[0]["prediction"]["tables"] == ["zoo.animal", "shop.order"]
-    summary = retrieve(bench, tmp_path / "bm25", method="bm25")
+    summary = retrieve(bench, tmp_path / "columns", method="columns")
     assert summary["failed"] == 4
-    assert "has no part 'bm25'" in read_records(tmp_path / "bm25")[0]["error"]["message"]
+    assert "has no part 'columns'" in read_records(tmp_path / "columns")[0]["error"]["message"]
 
 
 def test_one_run_scores_the_order_before_by_the_model_and_fused(

@@ -24,6 +24,8 @@ from dbrag.errors import (
 from dbrag.evaluation import config as settled
 from dbrag.evaluation import datasets, methods
 from dbrag.evaluation.baselines.missing import MISSING, not_run_summary
+from dbrag.evaluation.baselines.names import NO_OPTIONS, BaselineOptions
+from dbrag.evaluation.baselines.rankings import configured
 from dbrag.evaluation.datasets import GoldAnswer, Question
 from dbrag.evaluation.metrics import ANSWER_METRICS, EX, retrieval_metrics
 from dbrag.evaluation.programs import PROGRAM_METRICS, RunSql, program_scores
@@ -91,6 +93,8 @@ def evaluate_retrieval(
         }
         if scores:
             record |= {"orders": scores, "rerank": dict(ranking.facts)}
+        if ranking.told:
+            record["told"] = dict(ranking.told)
         return record
 
     return _run(
@@ -176,6 +180,7 @@ def run_eval(
     seed: int = 0,
     method: str | None = None,
     votes: int | None = None,
+    baseline: BaselineOptions = NO_OPTIONS,
     out: str | Path | None = None,
     resume: bool = False,
     chat_model: ChatModel | None = None,
@@ -192,8 +197,8 @@ def run_eval(
         task: "retrieval" or "answers".
         votes: programs voted on; default: that of the settings.
         method: a name in ``methods``; default: dbrag itself.
-        out: the run's folder; default: a new one under ``./dbrag-eval``.
-        resume: go on with the run in ``out``.
+        baseline: weights and sub-questions, of retrieval baselines that take them.
+        out: the run's folder, ``resume`` goes on with it; default: one under ``./dbrag-eval``.
         progress: gets the progress of indexing.
 
     Raises:
@@ -212,27 +217,36 @@ def run_eval(
     settings = settled.for_run(settings, task, method, chat_model)
     with Database(settings, chat_model=chat_model, embedder=embedder) as db:
         db.index(progress=progress)
-        tools = _tools(db)
+        tools = replace(_tools(db), baseline=baseline)
         loaded = datasets.load_questions(file, tools.catalog, tools.dialects)
+        chosen = datasets.sample(loaded, limit, seed)
         config = {
             "method": method,
             "data": settled.corpus(db, path),
             "questions": {"name": file.name, "sha256": digest, "n": len(loaded)},
-            "limit": limit,
-            "seed": None if limit is None else seed,
-            **settled.behaviour(settings, task, method),
+            **_behaviour(settings, task, method, baseline),
+            **_sampled(limit, seed),
         }
-        chosen = datasets.sample(loaded, limit, seed)
-        models = settled.identity(db, task, method)
         run = {"out": folder, "config": config, "resume": resume, "on_record": on_record}
-        summary = _evaluate(task, tools, method, chosen, {**run, "identity": models})
-        return {**summary, "out": str(folder)}
+        run["identity"] = settled.identity(db, task, method)
+        return {**_evaluate(task, tools, method, chosen, run), "out": str(folder)}
+
+
+def _sampled(limit: int | None, seed: int) -> dict[str, int | None]:
+    return {"limit": limit, "seed": None if limit is None else seed}
 
 
 def _tools(db: Database) -> methods.Tools:
     dialects = {source.name: source.dialect for source in db.sources}
     catalog = db.opened_index().catalog
     return methods.Tools(db, catalog, db.chat_model, dialects, db.settings.votes)
+
+
+def _behaviour(
+    settings: Settings, task: str, method: str, baseline: BaselineOptions
+) -> dict[str, Any]:
+    found = settled.behaviour(settings, task, method)
+    return configured(found, method, baseline, settled.told(settings.model))
 
 
 def _evaluate(
@@ -242,6 +256,7 @@ def _evaluate(
     questions: Sequence[Question],
     run: Mapping[str, Any],
 ) -> dict[str, Any]:
+    tools = replace(tools, asked={question.id: question.question for question in questions})
     try:
         if task == "retrieval":
             rank = methods.RETRIEVAL_METHODS[method](tools)

@@ -7,12 +7,14 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from dbrag.errors import UsageError
+from dbrag.evaluation.baselines import names, rankings
 from dbrag.evaluation.programs import Voted, voted_programs
 
 if TYPE_CHECKING:
     from dbrag.catalog.catalog import Catalog
     from dbrag.evaluation.datasets import Question
-    from dbrag.models.base import ChatModel
+    from dbrag.index.store import Index
+    from dbrag.models.base import ChatModel, Embedder
     from dbrag.settings import Settings
     from dbrag.sources.base import Source
     from dbrag.types import Answer, Execution, SearchResult, TableRef
@@ -22,10 +24,6 @@ class Bench(Protocol):
     """What evaluation needs of :class:`dbrag.Database`."""
 
     settings: Settings
-
-    def source(self, name: str) -> Source:
-        """The open source of that name."""
-        ...
 
     def search(
         self,
@@ -44,6 +42,18 @@ class Bench(Protocol):
 
     def run_sql(self, source_name: str, statement: str) -> Execution:
         """Run one statement on the named source, guarded and limited."""
+        ...
+
+    def source(self, name: str) -> Source:
+        """The open source of that name."""
+        ...
+
+    def embedder(self) -> Embedder:
+        """The text encoder."""
+        ...
+
+    def opened_index(self) -> Index:
+        """The index, brought up to date."""
         ...
 
 
@@ -76,7 +86,8 @@ class Ranking:
     """Tables, best first, and what it took to rank them.
 
     ``others`` are further orders of the same call, scored beside it: "prior" before a
-    reranking, "model" by the chat model alone, "fused". ``facts`` are told in the record.
+    reranking, "model" by the chat model alone, "fused", "base" below a baseline. ``facts``
+    are told in the record: of a reranking; ``told`` of a baseline.
     """
 
     tables: Sequence[TableRef]
@@ -84,6 +95,7 @@ class Ranking:
     tokens: Mapping[str, int] = field(default_factory=dict)
     stages: Mapping[str, float] = field(default_factory=dict)
     facts: Mapping[str, Any] = field(default_factory=dict)
+    told: Mapping[str, Any] = field(default_factory=dict)
 
 
 class RetrievalMethod(Protocol):
@@ -115,6 +127,8 @@ class Tools:
     """What methods are made from.
 
     ``model`` loads the chat model on first use. ``dialects`` are sqlglot's names by source.
+    ``baseline`` is what the caller says of a retrieval baseline, ``asked`` the texts of the
+    questions by id.
     """
 
     db: Bench
@@ -122,6 +136,8 @@ class Tools:
     model: Callable[[], ChatModel]
     dialects: Mapping[str, str] = field(default_factory=dict)
     votes: int | None = None
+    baseline: names.BaselineOptions = names.NO_OPTIONS
+    asked: Mapping[str, str] = field(default_factory=dict)
 
 
 def searched(rerank: bool | None) -> Callable[[Tools], RetrievalMethod]:
@@ -231,7 +247,8 @@ RETRIEVAL_METHODS: Mapping[str, Callable[[Tools], RetrievalMethod]] = {
     "hybrid": searched(rerank=False),
     "rerank": searched(rerank=True),
     "rerank-only": rerank_only,
-    **{part: by_part(part) for part in ("names", "columns", "bm25")},
+    **{part: by_part(part) for part in ("names", "columns")},
+    **{name: rankings.make(name) for name in names.RETRIEVAL_BASELINES},
 }
 """``dbrag`` as the settings say; ``hybrid`` never asks a model, ``rerank`` always."""
 MODEL_METHODS = ("rerank", "rerank-only")

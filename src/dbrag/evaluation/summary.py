@@ -199,6 +199,8 @@ def _orders(records: Sequence[Mapping[str, Any]], metrics: Sequence[str]) -> dic
             }
         orders[name] = {**_means(as_run, metrics), "gain": gain}
     told = [record["rerank"] for record in records if record.get("rerank")]
+    if not told and "base" in names:  # a baseline over another, which asks no model for an order
+        return {"orders": orders}
     return {
         "orders": orders,
         "rerank": {

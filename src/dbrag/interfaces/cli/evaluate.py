@@ -39,6 +39,10 @@ def _eval_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 @evaluate.command()
 @_eval_options
+@click.option("--weights", metavar="NAME", help="Of contriever or dtr: a folder, or on the hub.")
+@click.option(
+    "--sub-questions", metavar="FILE", help='Of jar: JSON lines, or "model" to ask the chat model.'
+)
 @common_options
 @pass_run
 def retrieval(run: Run, /, **options: Any) -> int:
@@ -57,7 +61,8 @@ def answers(run: Run, /, **options: Any) -> int:
 
 
 def _evaluate(run: Run, task: str, options: dict[str, Any]) -> int:
-    from dbrag.evaluation.config import asks_model
+    from dbrag.evaluation.baselines.names import FROM_MODEL, BaselineOptions
+    from dbrag.evaluation.config import asks_chat
     from dbrag.evaluation.experiments import run_eval
     from dbrag.evaluation.methods import check_method
     from dbrag.interfaces.cli.ask import tell_remote
@@ -66,7 +71,9 @@ def _evaluate(run: Run, task: str, options: dict[str, Any]) -> int:
     if run.sources:
         raise UsageError("eval reads the databases under --data, not --source")
     settings = run.settings(votes=options.pop("votes", None), membership=options.pop("membership"))
-    chat = task == "answers" or asks_model(settings, check_method(task, options["method"]))
+    method = check_method(task, options["method"])
+    baseline = BaselineOptions(options.pop("weights", None), options.pop("sub_questions", None))
+    chat = asks_chat(settings, task, method) or baseline.sub_questions == FROM_MODEL
     tell_remote(settings, chat=chat)
     live = LiveLine(run)
 
@@ -77,6 +84,7 @@ def _evaluate(run: Run, task: str, options: dict[str, Any]) -> int:
         summary = run_eval(
             task,
             settings=settings,
+            baseline=baseline,
             on_record=record,
             progress=lambda state: live.show(index_text(state)),
             **options,
