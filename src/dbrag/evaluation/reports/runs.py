@@ -272,7 +272,11 @@ def _json(path: Path) -> dict[str, Any]:
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise UsageError(f"cannot read {str(path)!r}", "run dbrag eval again") from error
+        raise UsageError(
+            f"cannot read {str(path)!r}", "measure it again, with another --out"
+        ) from error
     if not isinstance(value, dict):
-        raise UsageError(f"{str(path)!r} is not a JSON object", "run dbrag eval again")
+        raise UsageError(
+            f"{str(path)!r} is not a JSON object", "measure it again, with another --out"
+        )
     return value
