@@ -6,6 +6,7 @@ The commands of docs/doctor.md are run here.
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from pathlib import Path
 import pytest
 from click.shell_completion import get_completion_class
 
+from dbrag.interfaces.cli import complete
 from dbrag.interfaces.cli.app import cli as group
 from dbrag.interfaces.cli.complete import VARIABLE
 from dbrag.interfaces.cli.completion import INSTALL
@@ -115,6 +117,37 @@ def test_usage(cli) -> None:
     done = cli("completion", "tcsh")
     assert done.code == 2
     assert "'bash', 'zsh', 'fish'" in done.err
+
+
+HOSTILE = (
+    "cust$(touch pwned)",
+    "cust`touch pwned`",
+    'cu"st',
+    "cu'st",
+    "cust!x",
+    "cust\\x",
+    "cust a",
+)
+
+
+@pytest.mark.parametrize(
+    ("typed", "names"),
+    [
+        ('--tables\n"cu', ["cust a"]),
+        ("--tables\n'cu", ["cust a"]),
+        ("--tables\n$'cu", ["cust a"]),
+        ('--tables\ncu"', ["cust a"]),
+        ('--tables\n"cu"', ["cust a"]),
+        ("--tables\ncu", sorted(shlex.quote(name) for name in HOSTILE if "\\" not in name)),
+        ("'a\nb'\ncu", sorted(shlex.quote(name) for name in HOSTILE if "\\" not in name)),
+    ],
+)
+def test_bash_runs_no_name(monkeypatch: pytest.MonkeyPatch, typed: str, names: list[str]) -> None:
+    """A name that is put between quotes which the user typed may not be a command there."""
+    monkeypatch.setenv(VARIABLE, "bash_complete")
+    monkeypatch.setenv("COMP_WORDS", f"dbrag\nask\n{typed}")
+    monkeypatch.setenv("COMP_CWORD", "3" if typed.startswith("--") else "4")
+    assert [item.value for item in complete._items(list(HOSTILE), "cu")] == names
 
 
 SCRIPT = """

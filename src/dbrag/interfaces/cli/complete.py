@@ -24,6 +24,7 @@ VARIABLE = "_DBRAG_COMPLETE"
 TYPED = "dbrag.typed"
 """In the context's ``meta``: the words of the command before the one that is being typed."""
 _MOST_TABLES = 20_000
+_LIVE_IN_QUOTES = frozenset("'\"\\$`!")
 _PROVIDERS = ("openai:", "anthropic:", "google:", "groq:", "ollama:")
 
 
@@ -118,5 +119,32 @@ def _items(words: list[str], incomplete: str) -> Items:
     wanted = incomplete.casefold()
     found = [word for word in words if word.casefold().startswith(wanted) and word.isprintable()]
     if os.environ.get(VARIABLE, "").startswith("bash"):  # the others quote by themselves
-        found = [shlex.quote(word) for word in found]
+        found = _for_bash(found)
     return [CompletionItem(word) for word in sorted(found)]
+
+
+def _for_bash(words: list[str]) -> list[str]:
+    """Words as bash may put them into the line; what it would change or run is left out."""
+    if not _in_quotes():
+        # The script's ``read`` takes backslashes out.
+        return [shlex.quote(word) for word in words if "\\" not in word]
+    # Quotes of ours would be text inside those that are typed, and ``$(…)`` a command.
+    return [word for word in words if not _LIVE_IN_QUOTES.intersection(word)]
+
+
+def _in_quotes() -> bool:
+    """Whether the word that is being typed has a quotation mark, or stands in one."""
+    text = os.environ.get("COMP_WORDS", "")
+    number = int(os.environ.get("COMP_CWORD") or 0)
+    typed = text.split("\n")[number : number + 1]
+    quote, escaped = "", False
+    for character in text:
+        if escaped:
+            escaped = False
+        elif character == "\\" and quote != "'":
+            escaped = True
+        elif quote:
+            quote = "" if character == quote else quote
+        elif character in "'\"":
+            quote = character
+    return bool(quote) or any(set(word) & {"'", '"'} for word in typed)
