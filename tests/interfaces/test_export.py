@@ -120,6 +120,22 @@ class TestRefused:
         assert done.code == 2
         assert small_shop.read_bytes() == before
 
+    @pytest.mark.parametrize("end", ["-wal", "-shm", "-journal", ".wal"])
+    @pytest.mark.parametrize("there", [True, False])
+    def test_what_an_engine_keeps_beside_a_source(
+        self, cli, small_shop: Path, end: str, there: bool
+    ) -> None:
+        """It holds changes that are not in the database yet, or would be taken for such."""
+        beside = Path(f"{small_shop}{end}")
+        if there:
+            beside.write_bytes(b"changes")
+        for spec in (small_shop, small_shop.parent, f"shop={small_shop}"):
+            done = cli("sql", "-s", spec, "SELECT 1", "--csv", beside, "--force")
+            assert done.code == 2
+            assert "belongs to a source" in done.err
+        assert beside.exists() == there
+        assert not there or beside.read_bytes() == b"changes"
+
     def test_other_paths(self, cli, small_shop: Path) -> None:
         for target in ("no/such/folder/a.csv", ".", "a\0b"):
             assert cli("sql", "-s", small_shop, "SELECT 1", "--csv", target).code == 2

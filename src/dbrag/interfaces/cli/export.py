@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from dbrag.types import Answer, Execution
 
 STANDARD_OUTPUT = ("-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
+_COMPANIONS = ("-wal", "-shm", "-journal", ".wal")
+"""Ends of the files that SQLite and DuckDB keep beside a database: changes not yet in it."""
 _SPECIAL = frozenset(',"\r\n')
 
 
@@ -128,6 +130,8 @@ def _checked(given: str, flag: str, force: bool, sources: Sequence[str]) -> Path
         target = Path(given).expanduser().resolve()
         if not target.parent.is_dir():
             raise UsageError(f"there is no folder {str(target.parent)!r}", hint)
+        if _is_companion(target, sources):
+            raise UsageError(f"{given!r} belongs to a source, which is never written", hint)
         if target.exists():
             if not target.is_file():
                 raise UsageError(f"{given!r} is not a file", hint)
@@ -142,6 +146,16 @@ def _checked(given: str, flag: str, force: bool, sources: Sequence[str]) -> Path
         reason = getattr(error, "strerror", None) or error
         raise UsageError(f"cannot write {given!r}: {reason}", hint) from error
     return target
+
+
+def _is_companion(target: Path, sources: Sequence[str]) -> bool:
+    """Whether a file, there or not, has the name of one that an engine keeps beside a source."""
+    for end in _COMPANIONS:
+        if target.name.endswith(end) and len(target.name) > len(end):
+            database = target.with_name(target.name.removesuffix(end))
+            if database.is_file() and _is_source(database, sources):
+                return True
+    return False
 
 
 def _is_source(target: Path, sources: Sequence[str]) -> bool:
