@@ -95,8 +95,11 @@ def counterpart(method: str, settings: Mapping[str, Any], order: str = "") -> st
     Args:
         method: a name of ``methods.RETRIEVAL_METHODS``.
         settings: of the run.
-        order: of a reranking: "prior", "model" or "fused"; empty where no model was asked.
+        order: of a reranking by a model "prior", "model" or "fused"; "base" for what a method
+            like ``jar:bm25`` stands on; empty for a method's own where no model was asked.
     """
+    if order == "base":
+        return _RANKED.get(method.partition(":")[2] or "coarse")
     if order == "prior":
         return "Coarse-rank"
     if order:

@@ -38,6 +38,9 @@ def test_both_tables_have_the_same_row_of_gpt_3_5() -> None:
         ("dbrag", {"row_context": "relevant"}, "fused", "DBRAG (Relevant Rows)"),
         ("dbrag", {}, "", "Coarse-rank"),
         ("bm25", {}, "", None),
+        ("jar:contriever", {}, "base", "Contriever"),
+        ("jar", {}, "base", "Coarse-rank"),
+        ("jar:bm25", {}, "base", None),
     ],
 )
 def test_what_stands_beside_a_method(

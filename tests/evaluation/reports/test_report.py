@@ -111,6 +111,22 @@ def test_reranking_is_laid_out_as_in_table_2(tmp_path: Path) -> None:
     assert rows(recalls)["r, fused"]["the paper"] == "94.9 DBRAG (Random Rows)"
 
 
+def test_a_method_over_a_base_is_no_reranking_by_a_model(tmp_path: Path) -> None:
+    orders = {"base": {"R@5": 0.5, "CR@5": 0.0}}
+    records = [recall(f"dev-{i}", "ab"[i % 2], 2, 1.0, orders=orders) for i in range(4)]
+    jar = write_run(tmp_path / "jar", records, "retrieval", "jar:contriever", data=SPIDER)
+    ours = write_run(tmp_path / "ours", records, "retrieval", "hybrid", data=SPIDER)
+    report = make_report([jar, ours])
+    found = rows(tables(report, "method")[0])
+    assert (found["jar, its base"]["average"], found["jar, its base"]["the paper"]) == (
+        "50.0",
+        "80.6 Contriever",
+    )
+    assert found["jar"]["the paper"] == "90.3 JAR (Contriever)"
+    assert "Reranking" not in titles(report)
+    assert {pair.run for pair in report.pairs} == {"ours"}
+
+
 def answer(id_: str, db: str, n: int, ex: float, p: float, r: float, **more: Any) -> Any:
     scores = {"EX": ex, "TableEM": 0.0, "TableEM-values": ex, "RowP": p, "RowR": r, "RowF1": 0.0}
     scores |= {"FirstEX": 0.0, "BestEX": 1.0, "RightSource": 1.0, "RightTables": ex}
@@ -290,7 +306,8 @@ def parsed(html: str) -> Elements:
 
 
 def test_the_files_of_the_published_runs(tmp_path: Path) -> None:
-    runs = sorted(RESULTS.glob("spider-dev-*.jsonl"))
+    names = ["dbrag", "naive", "retrieval", *(f"40-rerank-{n}" for n in ("none", "relevant"))]
+    runs = [RESULTS / f"spider-dev-{name}.jsonl" for name in names]
     report = make_report([str(run) for run in runs], reference="spider-dev-dbrag")
     md, html = write_report(report, tmp_path / "new" / "report.html")
     assert (md.name, html.name) == ("report.md", "report.html")

@@ -11,7 +11,7 @@ import numpy as np
 from dbrag.errors import UsageError
 from dbrag.evaluation.compare import Comparison, compare_records
 from dbrag.evaluation.reports.document import DASH, Block, Paragraph, percent, plain, span, table
-from dbrag.evaluation.reports.retrieval import rankings
+from dbrag.evaluation.reports.retrieval import BEFORE, rankings
 from dbrag.evaluation.reports.runs import ANSWERS, RETRIEVAL, Run, related
 from dbrag.evaluation.significance import RESAMPLES, SEED
 from dbrag.evaluation.summary import score
@@ -103,10 +103,10 @@ def holm(p_values: Sequence[float]) -> list[float]:
 def _expanded(run: Run) -> list[Run]:
     """A run, and before it what the model alone would do, as runs of their own.
 
-    The order before a reranking is no method of that run, but of the search.
+    The order that a reranking was given is no method of that run.
     """
     found = rankings(run)
-    return [replace(one.run, name=one.name) for one in found if one.order != "prior"]
+    return [replace(one.run, name=one.name) for one in found if one.order not in BEFORE]
 
 
 def _groups(runs: Sequence[Run]) -> list[list[Run]]:

@@ -29,9 +29,16 @@ from dbrag.evaluation.reports.runs import (
 )
 
 R5, CR5 = "R@5", "CR@5"
-_ORDERS = {"prior": "before the model", "model": "the model alone", "fused": "fused"}
+_ORDERS = {
+    "base": "its base",
+    "prior": "before the model",
+    "model": "the model alone",
+    "fused": "fused",
+}
+BEFORE = ("base", "prior")
+"""Orders that a method was given: no rankings of its own."""
 _OWN = {"rerank-only": "model"}
-"""The order that a method's own ranking is; "fused" where it is not said here."""
+"""The order that a reranking by a model ends with; "fused" where it is not said here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,15 +98,20 @@ def _size(n: int, questions: int) -> str:
 
 
 def rankings(run: Run) -> list[Ranked]:
-    """A run's own ranking, before it the further orders of a reranking."""
+    """A run's own ranking, before it the further orders of the same call."""
     names = list(dict.fromkeys(n for record in run.records for n in record.get("orders") or ()))
-    own = _OWN.get(run.method, "fused" if names else "")
+    known = list(_ORDERS)
     found = [
         Ranked(f"{run.name}, {_ORDERS.get(name, name)}", name, as_order(run, name))
-        for name in sorted(names, key=lambda n: list(_ORDERS).index(n) if n in _ORDERS else 9)
+        for name in sorted(names, key=lambda n: known.index(n) if n in known else len(known))
     ]
-    title = f"{run.name}, {_ORDERS[own]}" if names else run.name
-    return [*found, Ranked(title, own, run)]
+    own = _OWN.get(run.method, "fused") if asked_model(run) else ""
+    return [*found, Ranked(f"{run.name}, {_ORDERS[own]}" if own else run.name, own, run)]
+
+
+def asked_model(run: Run) -> bool:
+    """Whether a chat model ordered tables: then its order is told, or what was before it."""
+    return any({"prior", "model"} & set(record.get("orders") or ()) for record in run.records)
 
 
 def as_order(run: Run, name: str) -> Run:
@@ -149,7 +161,7 @@ def reranking_blocks(sets: Sequence[QuestionSet]) -> list[Block]:
     blocks: list[Block] = []
     spider = False
     for one in sets:
-        runs = [run for run in one.runs if any(record.get("orders") for record in run.records)]
+        runs = [run for run in one.runs if asked_model(run)]
         if runs:
             blocks += [Heading(3, plain(one.title)), *_reranking(runs)]
             spider = spider or (one.corpus is not None and one.corpus.name == "Spider")

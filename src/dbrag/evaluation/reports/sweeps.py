@@ -22,7 +22,7 @@ from dbrag.evaluation.reports.document import (
     table,
 )
 from dbrag.evaluation.reports.plot import MAX_LINES, Line, Point, line_chart
-from dbrag.evaluation.reports.retrieval import R5, rankings
+from dbrag.evaluation.reports.retrieval import R5, asked_model, rankings
 from dbrag.evaluation.reports.runs import ANSWERS, RETRIEVAL, Run, mean
 from dbrag.evaluation.significance import bootstrap
 from dbrag.evaluation.summary import score
@@ -66,11 +66,10 @@ def _row_budget(run: Run) -> float | None:
 
 
 def _orders(run: Run) -> list[tuple[str, Run, str]]:
-    found = rankings(run)
-    if len(found) == 1:
-        return []  # no model was asked
+    if not asked_model(run):
+        return []
     names = {"model": "the model alone", "fused": "fused", "prior": "before the model"}
-    return [(names.get(one.order, one.order), one.run, R5) for one in found]
+    return [(names.get(one.order, one.order), one.run, R5) for one in rankings(run)]
 
 
 def _answer_scores(run: Run) -> list[tuple[str, Run, str]]:
