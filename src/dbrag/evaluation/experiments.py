@@ -92,7 +92,9 @@ def evaluate_retrieval(
             "tokens": dict(ranking.tokens),
         }
         if scores:
-            record |= {"orders": scores, "rerank": dict(ranking.facts)}
+            record["orders"] = scores
+        if ranking.facts:
+            record["rerank"] = dict(ranking.facts)
         if ranking.told:
             record["told"] = dict(ranking.told)
         return record

@@ -23,9 +23,12 @@ _LIBRARIES = (
     "numpy",
     "onnxruntime",
     "pyarrow",
+    "scipy",
     "sqlalchemy",
     "sqlglot",
     "tokenizers",
+    "torch",
+    "transformers",
     "xllamacpp",
 )
 

@@ -9,7 +9,8 @@ import pytest
 
 from dbrag.errors import ModelNotInstalled, WeightsError
 from dbrag.evaluation.baselines import packages
-from dbrag.evaluation.baselines.contriever import CONTRIEVER, load_contriever
+from dbrag.evaluation.baselines.contriever import load_contriever
+from dbrag.evaluation.baselines.names import CONTRIEVER
 
 from .heavy import heavy
 
@@ -87,6 +88,8 @@ def test_missing_weights(tmp_path: Path) -> None:
     assert "--weights" in caught.value.hint
     with pytest.raises(WeightsError, match="weights missing"):
         load_contriever(str(tmp_path))  # a folder without a model
+    with pytest.raises(WeightsError, match="weights missing: 'no/such-model'"):
+        load_contriever("no/such-model")  # a hub that does not answer
 
 
 def test_a_missing_package(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dbrag.evaluation.baselines.names import CONTRIEVER
 from dbrag.evaluation.baselines.packages import loaded, transformers_for
 
 if TYPE_CHECKING:
@@ -19,9 +20,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-CONTRIEVER = "facebook/contriever-msmarco"
 MAX_TOKENS = 512
 _BATCH = 16
+_HUB_S = 5.0
 
 
 class Contriever:
@@ -100,17 +101,26 @@ def load_contriever(weights: str | None = None, offline: bool = False) -> Contri
     is_folder = folder.is_dir()
     where = str(folder) if is_folder else name
     command = (
-        "dbrag eval retrieval --method contriever --weights FOLDER, "
-        f"FOLDER as hf download {CONTRIEVER} --local-dir FOLDER makes it"
+        f"hf download {CONTRIEVER} --local-dir contriever && "
+        "dbrag eval retrieval --method contriever --weights contriever …"
     )
 
-    def load() -> Contriever:
-        options = {"local_files_only": offline or is_folder}
-        tokenizer = transformers.AutoTokenizer.from_pretrained(where, **options)
-        model = transformers.AutoModel.from_pretrained(where, **options)
+    def load(local: bool = True) -> Contriever:
+        tokenizer = transformers.AutoTokenizer.from_pretrained(where, local_files_only=local)
+        model = transformers.AutoModel.from_pretrained(where, local_files_only=local)
         return Contriever(model, tokenizer, folder.resolve().name if is_folder else name)
 
-    found: Contriever = loaded(load, name, command)
+    def fetch() -> Contriever:
+        try:
+            return load()
+        except OSError:
+            from huggingface_hub import model_info
+
+            # transformers would try for minutes to reach a hub that does not answer.
+            model_info(where, timeout=_HUB_S)
+            return load(local=False)
+
+    found: Contriever = loaded(load if offline or is_folder else fetch, name, command)
     return found
 
 

@@ -14,6 +14,8 @@ OTHER_BASES = (*BASES, "hybrid")
 """What they can stand on: ``hybrid`` is dbrag's own search without a chat model."""
 WITH_WEIGHTS = ("contriever", "dtr")
 """Bases that ``--weights`` is for."""
+CONTRIEVER = "facebook/contriever-msmarco"
+"""Weights of ``contriever`` where none are named."""
 FROM_MODEL = "model"
 """Where sub-questions come from, if not from a file."""
 

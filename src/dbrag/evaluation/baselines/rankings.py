@@ -9,7 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dbrag.errors import UsageError
-from dbrag.evaluation.baselines.names import FROM_MODEL, BaselineOptions, is_baseline, parts_of
+from dbrag.evaluation.baselines.names import (
+    CONTRIEVER,
+    FROM_MODEL,
+    BaselineOptions,
+    is_baseline,
+    parts_of,
+)
 from dbrag.evaluation.baselines.parameters import GREEDY, JAR, WALK
 
 if TYPE_CHECKING:
@@ -83,7 +89,8 @@ def told(method: str, options: BaselineOptions) -> dict[str, Any]:
     if base in ("contriever", "dtr"):
         name = options.weights
         is_folder = name is not None and Path(name).expanduser().is_dir()
-        found["encoder"] = Path(str(name)).resolve().name if is_folder else name
+        default = CONTRIEVER if base == "contriever" else None
+        found["encoder"] = Path(str(name)).resolve().name if is_folder else name or default
     if reranker == "pagerank":
         found |= asdict(WALK)
     elif reranker == "greedy-join":
