@@ -242,6 +242,20 @@ def readtable(tools: Tools) -> TextMethod:
     return ReadTable(tools)
 
 
+def mtqa(tools: Tools) -> AnswerMethod:
+    """MultiTabQA on the retrieved tables (Pal et al. 2023); of the question it reads the text."""
+    from dbrag.evaluation.baselines.mtqa import Mtqa
+
+    return Mtqa(tools)
+
+
+def mtqa_gold(tools: Tools) -> AnswerMethod:
+    """MultiTabQA with the gold tables given, as its authors measured it."""
+    from dbrag.evaluation.baselines.mtqa import Mtqa
+
+    return Mtqa(tools, gold=True)
+
+
 RETRIEVAL_METHODS: Mapping[str, Callable[[Tools], RetrievalMethod]] = {
     "dbrag": searched(None),
     "hybrid": searched(rerank=False),
@@ -258,6 +272,8 @@ ANSWER_METHODS: Mapping[str, Callable[[Tools], AnswerMethod]] = {
     "gold-tables": gold_tables,
     "naive": from_text(naive),
     "readtable": from_text(readtable),
+    "mtqa": mtqa,
+    "mtqa-gold": mtqa_gold,
 }
 
 
