@@ -299,9 +299,13 @@ def _read_toml(path: Path) -> dict[str, Any]:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         reason = error.strerror or str(error)
-        raise UsageError(f"cannot read the configuration {str(path)!r}: {reason}") from error
+        raise UsageError(
+            f"cannot read the configuration {str(path)!r}: {reason}", "--config FILE names another"
+        ) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"{str(path)!r} is not valid TOML: {error}") from error
+        raise UsageError(
+            f"{str(path)!r} is not valid TOML: {error}", "mend that line, or --config FILE"
+        ) from error
 
 
 def _from_data(data: dict[str, Any], path: Path) -> dict[str, Any]:

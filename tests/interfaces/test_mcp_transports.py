@@ -128,6 +128,24 @@ def test_it_ends_with_its_agent_although_a_model_does_not_listen(shop: Path) -> 
         process.wait()
 
 
+def test_an_agent_that_reads_no_more_is_no_bug(shop: Path) -> None:
+    process = subprocess.Popen(
+        [sys.executable, *command(shop)],
+        env=environment(),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stdout
+    process.stdout.close()
+    process.stdout = None
+    try:
+        _, err = process.communicate(json.dumps(HELLO).encode() + b"\n", WAIT_S)
+    finally:
+        process.kill()
+    assert (process.returncode, err) == (1, b"")
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="no signals to another process")
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_ends_it_although_standard_input_stays_open(

@@ -52,6 +52,7 @@ def test_fold() -> None:
     assert fold("  How   MANY customers ?!") == fold("how many customers") == "how many customers"
     assert fold("\uff28ow") == "how"
     assert fold("a-b") != fold("a b")
+    assert fold(" ? ") == "?" != fold("...") == "..."
 
 
 def test_learn_replace_and_forget_leave_the_rest(tmp_path: Path) -> None:

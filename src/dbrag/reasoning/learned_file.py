@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 MAX_FILE_BYTES = 50_000_000
+ANOTHER = "mend it, or name another: DBRAG_LEARNED=FILE (off for none)"
 _QUESTION = re.compile(r"--\s*question\s*:(.*)", re.IGNORECASE)
 _SOURCE = re.compile(r"--\s*source\s*:(.*)", re.IGNORECASE)
 _HEAD = (
@@ -65,7 +66,8 @@ class LearnedFile:
 def fold(question: str) -> str:
     """The question without regard to letter case, width, blanks and marks at its end."""
     text = unicodedata.normalize("NFKC", question).casefold()
-    return " ".join(text.split()).rstrip("?.!;¿¡ ")
+    folded = " ".join(text.split())
+    return folded.rstrip("?.!;¿¡ ") or folded  # a question of marks alone is still its own
 
 
 def read(path: Path) -> LearnedFile:
@@ -85,11 +87,13 @@ def read(path: Path) -> LearnedFile:
         return LearnedFile()
     except OSError as error:
         raise UsageError(
-            f"cannot read the file of learned pairs {str(path)!r}: {error.strerror or error}"
+            f"cannot read the file of learned pairs {str(path)!r}: {error.strerror or error}",
+            ANOTHER,
         ) from error
     except UnicodeDecodeError as error:
         raise UsageError(
-            f"the file of learned pairs {str(path)!r} is not UTF-8 text (byte {error.start})"
+            f"the file of learned pairs {str(path)!r} is not UTF-8 text (byte {error.start})",
+            ANOTHER,
         ) from error
 
 
@@ -210,7 +214,9 @@ def _lines(path: Path) -> list[str]:
         # Line by line as ``parse`` counts them; their ends stay as they are.
         return path.read_bytes().decode("utf-8-sig").split("\n")
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"cannot read the file of learned pairs {str(path)!r}: {error}") from error
+        raise UsageError(
+            f"cannot read the file of learned pairs {str(path)!r}: {error}", ANOTHER
+        ) from error
 
 
 def _replace(path: Path, lines: Sequence[str]) -> None:

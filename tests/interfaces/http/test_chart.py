@@ -14,7 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbrag.interfaces.charts.choice import MAX_BARS, MAX_MARKS, Chart, chart_of
-from dbrag.interfaces.charts.drawing import ChartFailed, Drawer, short, specification
+from dbrag.interfaces.charts.drawing import (
+    MAX_LABEL_CHARS,
+    ChartFailed,
+    Drawer,
+    short,
+    specification,
+)
 from tests.interfaces.http.conftest import CITIES, Served
 
 
@@ -150,7 +156,13 @@ def test_a_library_that_ends_its_process_ends_one_drawing(drawer: Drawer) -> Non
 def test_labels_are_text_of_xml(text: str) -> None:
     root = ElementTree.Element("a")
     root.text = short(text)
+    assert len(root.text) <= MAX_LABEL_CHARS
     assert ElementTree.fromstring(ElementTree.tostring(root)).text == (short(text) or None)
+
+
+@pytest.mark.parametrize("text", ["x" * 10_000_000, "a " * 5_000_000, "b" + " " * 5_000_000])
+def test_a_label_of_a_huge_cell_is_cut(text: str) -> None:
+    assert short(text) == f"{' '.join(text[:120].split())[: MAX_LABEL_CHARS - 1]}…"
 
 
 def test_labels_stay_apart_where_they_are_cut() -> None:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 Theme = Literal["light", "dark", "any"]
 """``any``: the text has the colour of what is around it, the rest can be seen on light and dark."""
 MAX_LABEL_CHARS = 60
+_LOOKED_AT = 10 * MAX_LABEL_CHARS
 MAX_POINTS_ON_LINES = 60
 _TABLE_SHOWS = "the table shows the same values"
 # https://www.w3.org/TR/xml/#NT-Char; the library ends its process on any other.
@@ -174,8 +175,11 @@ class Drawer:
 
 def short(text: str) -> str:
     """A name or value on one line, at most ``MAX_LABEL_CHARS`` long, of characters of XML."""
-    plain = _NO_XML.sub("\ufffd", " ".join(text.split()))
-    return plain if len(plain) <= MAX_LABEL_CHARS else plain[: MAX_LABEL_CHARS - 1] + "…"
+    start = text[:_LOOKED_AT]  # a cell may be megabytes
+    plain = _NO_XML.sub("\ufffd", " ".join(start.split()))
+    if len(plain) <= MAX_LABEL_CHARS and len(text) <= _LOOKED_AT:
+        return plain
+    return plain[: MAX_LABEL_CHARS - 1] + "…"
 
 
 def _mark(chart: Chart, colour: str) -> dict[str, Any]:

@@ -65,7 +65,10 @@ class ServeOptions:
 
     def __post_init__(self) -> None:
         if not self.host.strip() or not _NAME.fullmatch(self.host):
-            raise UsageError(f"--host must be an address or a name, not {self.host!r}")
+            raise UsageError(
+                f"--host must be an address or a name, not {self.host!r}",
+                "leave it out: 127.0.0.1, this machine alone",
+            )
         if not 0 <= self.port <= 65535:
             raise UsageError(f"--port must be 0 to 65535, not {self.port!r}")
         for name in ("workers", "queue", "results", "results_mb", "body_bytes"):

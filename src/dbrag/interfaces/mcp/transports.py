@@ -71,9 +71,17 @@ def run_stdio(server: MCPServer[Any], service: Service) -> int:
 
     After Ctrl-C or SIGTERM the service is closed and 130 or 143 given back, but a thread goes on
     waiting for standard input: nothing but the end of the process ends it.
+
+    Raises:
+        BrokenPipeError: that process does not read any more.
     """
     runner = asyncio.Runner()
-    code = runner.run(_until_signal(server.run_stdio_async, service))
+    try:
+        code = runner.run(_until_signal(server.run_stdio_async, service))
+    except BaseExceptionGroup as group:
+        if group.split(BrokenPipeError)[1] is None:
+            raise BrokenPipeError("nobody reads standard output any more") from group
+        raise
     if not code:
         runner.close()  # waits for all threads
     return code
