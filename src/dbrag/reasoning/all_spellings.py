@@ -35,8 +35,9 @@ MOST = 50
 class Matched:
     """Spellings of one column that a comparison was widened by."""
 
-    warning: AnswerWarning
+    column: str
     values: tuple[str, ...]
+    message: str
 
     def is_in(self, program: Program) -> bool:
         """Whether a program compares with them."""
@@ -85,7 +86,17 @@ def _widen(use: Use, dialect: str, look: Look) -> Matched | None:
     literal = next(text for text in texts if same_value(text) == same_value(taken[0]))
     rows = counted({value: same[value] for value in taken}, True)
     text = f"{cell.name} also holds {rows}, taken for {literal!r}"
-    return Matched(AnswerWarning("matched_spellings", text), tuple(taken))
+    return Matched(cell.name, tuple(taken), text)
+
+
+def matched_warnings(matched: Sequence[Matched], program: Program) -> list[AnswerWarning]:
+    """What a program was widened by; of a column once, though several programs were widened."""
+    told: dict[str, Matched] = {}
+    for one in matched:
+        known = told.get(one.column)
+        if one.is_in(program) and (known is None or len(known.values) < len(one.values)):
+            told[one.column] = one
+    return [AnswerWarning("matched_spellings", one.message) for one in told.values()]
 
 
 def _compare_with_all(node: exp.Expr, same: Mapping[str, int | None]) -> Iterator[str]:

@@ -20,7 +20,7 @@ from dbrag.execution import guard
 from dbrag.execution import run as running
 from dbrag.models.base import ChatModel, Prompt, Reply
 from dbrag.reasoning import names, prompts, repair
-from dbrag.reasoning.all_spellings import Matched, with_all_spellings
+from dbrag.reasoning.all_spellings import Matched, matched_warnings, with_all_spellings
 from dbrag.reasoning.budget import Budget, Usage
 from dbrag.reasoning.chain import compose
 from dbrag.reasoning.doubts import doubt_of
@@ -83,8 +83,8 @@ class Workshop:
     def warnings(self, winner: Attempt | None = None) -> tuple[AnswerWarning, ...]:
         """What the reader of an answer has to know of how the programs were written."""
         program = winner.program if winner else None
-        matched = [one.warning for one in self.matched if program and one.is_in(program)]
-        return (*dict.fromkeys(self.told), *dict.fromkeys(matched), *self.budget.warnings())
+        matched = matched_warnings(self.matched, program) if program else ()
+        return (*dict.fromkeys(self.told), *matched, *self.budget.warnings())
 
     def failure(self, attempts: Sequence[Attempt]) -> DbragError:
         """Why there is no answer, where no attempt came to a result."""
