@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
 
 from dbrag.database import Database, connect
+from dbrag.execution.guard import MAX_CHARACTERS
+from dbrag.index.values import MAX_VALUE
 from dbrag.models.testing import FunctionModel, HashEmbedder
 from dbrag.reasoning.all_spellings import MOST, with_all_spellings
-from dbrag.reasoning.noise import Spelled
+from dbrag.reasoning.noise import MAX_ASKED, Spelled
 from dbrag.settings import Settings
 from dbrag.types import Answer, Column, ColumnProfile, Table, TableRef
 
@@ -58,6 +60,81 @@ def test_comparisons(where: str, wider: str | None) -> None:
     assert one.message == (
         "stores.city also holds 'PARIS' and ' Paris' (3 rows), taken for 'Paris'"
     )
+
+
+WIDER = "city IN ('Paris', 'PARIS')"
+
+
+@pytest.mark.parametrize(
+    ("sql", "wider"),
+    [
+        # Equal comparisons in several places are all widened.
+        (
+            "SELECT n FROM stores WHERE city = 'Paris' UNION ALL "
+            "SELECT n FROM stores WHERE city = 'Paris'",
+            f"SELECT n FROM stores WHERE {WIDER} UNION ALL SELECT n FROM stores WHERE {WIDER}",
+        ),
+        # NOT binds more loosely than =.
+        (
+            "SELECT n FROM stores WHERE city <> 'Paris' = 2",
+            f"SELECT n FROM stores WHERE (NOT {WIDER}) = 2",
+        ),
+        # A step with the column that this one does not read.
+        (
+            "WITH t AS (SELECT city FROM stores) SELECT n FROM stores WHERE city = 'Paris'",
+            f"WITH t AS (SELECT city FROM stores) SELECT n FROM stores WHERE {WIDER}",
+        ),
+        (
+            "WITH t AS (SELECT * FROM stores) SELECT n FROM t WHERE city = 'Paris'",
+            f"WITH t AS (SELECT * FROM stores) SELECT n FROM t WHERE {WIDER}",
+        ),
+        (
+            "WITH t AS (SELECT * FROM other) SELECT 1 FROM t, stores WHERE city = 'Paris'",
+            f"WITH t AS (SELECT * FROM other) SELECT 1 FROM t, stores WHERE {WIDER}",
+        ),
+        # Here another column has the name.
+        (
+            "WITH t(city, n) AS (SELECT n, city FROM stores) SELECT n FROM t WHERE city = 'Paris'",
+            None,
+        ),
+        ("SELECT s.n FROM stores AS s(n, city) WHERE s.city = 'Paris'", None),
+        (
+            "WITH t AS (SELECT n AS city FROM stores UNION SELECT city FROM stores) "
+            "SELECT 1 FROM t, stores WHERE city = 'Paris'",
+            None,
+        ),
+        # A share whose CASE stays as it is.
+        (
+            "SELECT SUM(CASE WHEN city = 'Paris' THEN 1 END), COUNT(*) FROM stores "
+            "WHERE city IN ('Paris', 'Rome')",
+            None,
+        ),
+    ],
+)
+def test_comparisons_within_a_program(sql: str, wider: str | None) -> None:
+    found, _ = with_all_spellings(sql, [table("Paris")], "duckdb", holding({"PARIS": 2}))
+    assert found == (wider or sql)
+
+
+def test_every_spelling_is_told_of_its_own_text() -> None:
+    sql = "SELECT n FROM stores WHERE city IN ('Paris', 'Rome')"
+    look = holding({"PARIS": 2, "rome": 1})
+    _, (one,) = with_all_spellings(sql, [table("Paris")], "sqlite", look)
+    assert one.message == (
+        "stores.city also holds 'PARIS' (2 rows), taken for 'Paris'; "
+        "'rome' (1 row), taken for 'Rome'"
+    )
+
+
+def test_all_texts_of_a_list_are_widened_or_none() -> None:
+    def look(_: object, __: object, texts: Sequence[str]) -> Spelled:
+        return Spelled({text.upper(): 1 for text in texts}, {})
+
+    for n, is_wider in ((MAX_ASKED, True), (MAX_ASKED + 1, False)):
+        texts = ", ".join(f"'{chr(97 + i) * 3}'" for i in range(n))
+        sql = f"SELECT n FROM stores WHERE city IN ({texts})"
+        found, _ = with_all_spellings(sql, [table("Paris")], "sqlite", look)
+        assert found.count("'") == 2 * n * (1 + is_wider)
 
 
 @pytest.mark.parametrize(
@@ -182,3 +259,36 @@ def test_a_learned_program_is_the_users_word(tmp_path: Path) -> None:
     assert answer.execution is not None
     assert answer.execution.rows == ((30,),)
     assert "not equal to 'Paris'" in notes(answer)["mixed_spellings"]
+
+
+def test_a_share_counts_all_in_both_its_parts(tmp_path: Path) -> None:
+    share = f"SELECT ({PLAIN}) * 1.0 / ({PLAIN})"
+    with shop(tmp_path, share, votes=1) as db:
+        answer = db.ask(QUESTION)
+    assert answer.execution is not None
+    assert answer.execution.rows == ((1.0,),)
+
+
+def test_a_long_list_is_looked_up_whole(tmp_path: Path) -> None:
+    texts = "'Aa', 'Bb', 'Cc', 'Dd', 'Ee', 'Rome'"
+    with shop(tmp_path, f"SELECT COUNT(*) FROM stores WHERE city IN ({texts})", votes=1) as db:
+        answer = db.ask("How many stores?")
+    assert answer.execution is not None
+    assert answer.execution.rows == ((13,),)
+
+
+def test_what_is_too_long_when_widened_runs_as_it_was_written(tmp_path: Path) -> None:
+    blanks = MAX_CHARACTERS - len(PLAIN) - len(" AND n <> ''")
+    with shop(tmp_path, f"{PLAIN} AND n <> '{' ' * blanks}'", votes=1) as db:
+        answer = db.ask(QUESTION)
+    assert answer.execution is not None
+    assert answer.execution.rows == ((30,),)
+    assert "matched_spellings" not in notes(answer)
+
+
+@pytest.mark.parametrize("n", [MAX_VALUE, MAX_VALUE + 1, 20_000])
+def test_words_of_any_length_are_compared(tmp_path: Path, n: int) -> None:
+    with shop(tmp_path, f"{PLAIN} OR city = '{'y' * n}'", votes=1) as db:
+        answer = db.ask(QUESTION)
+    assert answer.execution is not None
+    assert answer.execution.rows == ((33,),)

@@ -17,7 +17,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from dbrag.catalog.formats import same_value
-from dbrag.reasoning.noise import counted, is_matched
+from dbrag.reasoning.noise import MAX_ASKED, counted, is_matched
 from dbrag.reasoning.repair import parse
 from dbrag.reasoning.uses import Use, uses_of
 from dbrag.types import AnswerWarning, Program, Table
@@ -72,7 +72,8 @@ def with_all_spellings(
 def _widen(use: Use, dialect: str, look: Look) -> Matched | None:
     """Widen the comparisons of one column in place; None where there is nothing to match."""
     texts, cell = use.words, use.cell
-    if not texts or not use.compared:
+    # A CASE is left as it is: beside a wider WHERE its parts no longer made up the whole.
+    if not use.compared or use.handled or not 0 < len(texts) <= MAX_ASKED:
         return None
     found = look(cell.table, cell.column, texts).same
     same = {v: n for v, n in found.items() if n and not is_matched(v, use.equal, dialect)}
@@ -83,9 +84,12 @@ def _widen(use: Use, dialect: str, look: Look) -> Matched | None:
     )
     if not taken:
         return None
-    literal = next(text for text in texts if same_value(text) == same_value(taken[0]))
-    rows = counted({value: same[value] for value in taken}, True)
-    text = f"{cell.name} also holds {rows}, taken for {literal!r}"
+    told: dict[str, dict[str, int | None]] = {}
+    for value in taken:
+        literal = next(text for text in texts if same_value(text) == same_value(value))
+        told.setdefault(literal, {})[value] = same[value]
+    parts = [f"{counted(rows, True)}, taken for {literal!r}" for literal, rows in told.items()]
+    text = f"{cell.name} also holds {'; '.join(parts)}"
     return Matched(cell.name, tuple(taken), text)
 
 
@@ -113,7 +117,10 @@ def _compare_with_all(node: exp.Expr, same: Mapping[str, int | None]) -> Iterato
         return
     (cell,) = (one for one in _sides(node) if one is not literals[0])
     inside = exp.In(this=cell.copy(), expressions=[literals[0].copy(), *added])
-    node.replace(exp.Not(this=inside) if isinstance(node, exp.NEQ) else inside)
+    wider = exp.Not(this=inside) if isinstance(node, exp.NEQ) else inside
+    # NOT binds more loosely than the operators that a comparison may stand between.
+    is_operand = isinstance(node.parent, exp.Binary) and not isinstance(node.parent, exp.Connector)
+    node.replace(exp.paren(wider) if wider is not inside and is_operand else wider)
 
 
 def _sides(node: exp.Expr) -> list[exp.Expr]:

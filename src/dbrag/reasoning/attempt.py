@@ -8,6 +8,7 @@ rounds at most. The model's text never becomes an answer: only the engine's rows
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,14 @@ from typing import TYPE_CHECKING, Any
 from sqlglot import exp
 
 from dbrag.catalog.joins import JoinGraph
-from dbrag.errors import DbragError, ExecutionError, LimitReached, PromptTooLong, UnknownName
+from dbrag.errors import (
+    DbragError,
+    ExecutionError,
+    LimitReached,
+    PromptTooLong,
+    Refused,
+    UnknownName,
+)
 from dbrag.execution import guard
 from dbrag.execution import run as running
 from dbrag.models.base import ChatModel, Prompt, Reply
@@ -25,14 +33,14 @@ from dbrag.reasoning.budget import Budget, Usage
 from dbrag.reasoning.chain import compose
 from dbrag.reasoning.doubts import doubt_of
 from dbrag.reasoning.missing_join import add_missing_joins
-from dbrag.reasoning.noise import Look, Spelled
+from dbrag.reasoning.noise import Look
 from dbrag.reasoning.program import has_ended, parse_reply, split
-from dbrag.reasoning.spellings import StoredSpellings
+from dbrag.reasoning.spellings import StoredSpellings, looked_up_once
 from dbrag.reasoning.vote import is_hollow
 from dbrag.reasoning.widen import tables_meant
 from dbrag.settings import Settings
 from dbrag.sources.base import Source
-from dbrag.types import AnswerWarning, Column, Execution, Program, Step, Table, TableRef
+from dbrag.types import AnswerWarning, Execution, Program, Step, Table, TableRef
 
 if TYPE_CHECKING:
     from dbrag.index.values import ValueIndex
@@ -272,24 +280,17 @@ class Workshop:
             return admitted
         dialect = self.source.dialect
         sql, matched = with_all_spellings(admitted.sql, self.tables, dialect, self._look)
-        self.matched.extend(matched)
-        return self.allowed(sql) if matched else admitted
+        with suppress(Refused):  # too long by now: it runs as it was written
+            admitted = self.allowed(sql) if matched else admitted
+            self.matched.extend(matched)
+        return admitted
 
     @cached_property
     def _look(self) -> Look | None:
         """Finds the spellings of a compared text; each is looked up once for a question."""
         if self.values is None:
             return None
-        stored = StoredSpellings(self.values, self.source, self.settings)
-        found: dict[tuple[TableRef, str, tuple[str, ...]], Spelled] = {}
-
-        def look(table: Table, column: Column, texts: Sequence[str]) -> Spelled:
-            key = (table.ref, column.name, tuple(texts))
-            if key not in found:
-                found[key] = stored(table, column, texts)
-            return found[key]
-
-        return look
+        return looked_up_once(StoredSpellings(self.values, self.source, self.settings))
 
     def _mended(self, sql: str) -> repair.Mended | None:
         """The statement with misplaced or misspelt names and a forgotten join put right."""

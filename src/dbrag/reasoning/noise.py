@@ -24,6 +24,8 @@ log = logging.getLogger(__name__)
 
 MAX_SHOWN = 3
 """Values that a warning repeats."""
+MAX_ASKED = 20
+"""Compared texts of a column that are looked up; with more, none of them is widened."""
 _CASELESS = frozenset({"mysql", "tsql"})
 """Engines whose = disregards letter case and blanks at the end, as they come."""
 

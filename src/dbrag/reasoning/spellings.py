@@ -17,7 +17,8 @@ from dbrag.catalog.formats import same_value
 from dbrag.errors import DbragError
 from dbrag.execution import guard
 from dbrag.execution.run import run
-from dbrag.reasoning.noise import Spelled, noise_warnings
+from dbrag.index.values import MAX_VALUE
+from dbrag.reasoning.noise import MAX_ASKED, Look, Spelled, noise_warnings
 from dbrag.retrieval.spelling import edits, swaps
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from dbrag.reasoning.attempt import Attempt
     from dbrag.settings import Settings
     from dbrag.sources.base import Source
-    from dbrag.types import AnswerWarning, Column, Table
+    from dbrag.types import AnswerWarning, Column, Table, TableRef
 
 RARER = 5
 """A misspelling is at least so many times as rare as the right spelling."""
@@ -34,8 +35,6 @@ SHORTEST = 5
 """Letters of a word from which one edit may be a misspelling."""
 COUNT_S = 2.0
 """Seconds that counting may take."""
-MAX_ASKED = 5
-"""Compared texts of a column that are looked up."""
 _HITS = 200
 
 
@@ -55,6 +54,19 @@ def noise_of(
     return noise_warnings(attempt.program, index.catalog, look)
 
 
+def looked_up_once(look: Look) -> Look:
+    """The same look, which remembers what it found."""
+    found: dict[tuple[TableRef, str, tuple[str, ...]], Spelled] = {}
+
+    def remembered(table: Table, column: Column, texts: Sequence[str]) -> Spelled:
+        key = (table.ref, column.name, tuple(texts))
+        if key not in found:
+            found[key] = look(table, column, texts)
+        return found[key]
+
+    return remembered
+
+
 class StoredSpellings:
     """Looks up spellings in the values of an index, and counts their rows by the engine."""
 
@@ -69,7 +81,9 @@ class StoredSpellings:
         Raises:
             IndexUnusable: the index is damaged.
         """
-        asked, compared = dict.fromkeys(texts[:MAX_ASKED]), set(texts)
+        # Longer values are not indexed, and the index cannot look for words of any length.
+        short = [text for text in texts if len(same_value(text)) <= MAX_VALUE]
+        asked, compared = dict.fromkeys(short[:MAX_ASKED]), set(texts)
         same = {
             value
             for text in asked

@@ -129,8 +129,10 @@ class _Uses:
         if isinstance(other, exp.Literal) and other.is_string:
             for use in self._use(side, scope):
                 use.equal[other.this] = None
-                if isinstance(other.parent, exp.Expr) and other.parent not in use.compared:
-                    use.compared.append(other.parent)
+                parent = other.parent
+                # By identity: equal comparisons in several subqueries are several nodes.
+                if parent is not None and not any(one is parent for one in use.compared):
+                    use.compared.append(parent)
         elif isinstance(other, exp.Column) and isinstance(side, exp.Column):
             for use in self._use(side, scope):
                 use.joined = True
@@ -190,14 +192,18 @@ class _Uses:
         alias = column.table.casefold()
         if not alias and _is_made(column, scope):
             return None
-        found = []
-        for name, source in scope.sources.items():
+        found: list[Cell | None] = []
+        for name, (node, source) in scope.selected_sources.items():
             if alias and name.casefold() != alias:
                 continue
-            if isinstance(source, Scope):
+            if _is_renamed(column.name, node):
+                found.append(None)
+            elif isinstance(source, Scope):
                 handed = _handed_on(column.name, source)
                 if isinstance(handed, exp.Column):
-                    found.append(self._cell(handed, source, depth - 1))
+                    cell = self._cell(handed, source, depth - 1)
+                    if cell is not None or handed.parent is not None:  # else * has none of it
+                        found.append(cell)
                 elif handed is not None:
                     found.append(None)
             elif (cell := self._real(source, column.name)) is not None:
@@ -223,11 +229,22 @@ def _is_made(column: exp.Column, scope: Scope) -> bool:
     return any(e.alias.casefold() == column.name.casefold() for e in made)
 
 
+def _is_renamed(name: str, node: exp.Expr | None) -> bool:
+    """Whether a FROM entry or a step gives the name to a column by its place: t(a, b)."""
+    alias = node.args.get("alias") if node is not None else None
+    names = alias.columns if isinstance(alias, exp.TableAlias) else ()
+    return any(one.name.casefold() == name.casefold() for one in names)
+
+
 def _handed_on(name: str, scope: Scope) -> exp.Expr | None:
-    """What a step computes under a name."""
-    if not isinstance(scope.expression, exp.Select):
+    """What a step computes under a name; NULL where it has the name and that is not known."""
+    query = scope.expression
+    if not isinstance(query, exp.Query):
         return None
-    for selected in scope.expression.selects:
+    if _is_renamed(name, query.parent):
+        return exp.null()
+    for selected in query.selects:
         if selected.alias_or_name.casefold() == name.casefold():
-            return selected.unalias()
-    return None
+            return selected.unalias() if isinstance(query, exp.Select) else exp.null()
+    plain = any(isinstance(one, exp.Star) and not any(one.args.values()) for one in query.selects)
+    return exp.column(name) if plain and isinstance(query, exp.Select) else None
