@@ -92,6 +92,10 @@ WIDER = "city IN ('Paris', 'PARIS')"
             "WITH t AS (SELECT * FROM other) SELECT 1 FROM t, stores WHERE city = 'Paris'",
             f"WITH t AS (SELECT * FROM other) SELECT 1 FROM t, stores WHERE {WIDER}",
         ),
+        (
+            "SELECT s.n FROM stores AS s SEMI JOIN stores AS t ON s.n = t.n AND t.city = 'Paris'",
+            "SELECT s.n FROM stores AS s SEMI JOIN stores AS t ON s.n = t.n AND t." + WIDER,
+        ),
         # Here another column has the name.
         (
             "WITH t(city, n) AS (SELECT n, city FROM stores) SELECT n FROM t WHERE city = 'Paris'",

@@ -193,8 +193,9 @@ class _Uses:
         if not alias and _is_made(column, scope):
             return None
         found: list[Cell | None] = []
-        for name, (node, source) in scope.selected_sources.items():
-            if alias and name.casefold() != alias:
+        for name, node in scope.references:
+            source = scope.sources.get(name)
+            if source is None or (alias and name.casefold() != alias):
                 continue
             if _is_renamed(column.name, node):
                 found.append(None)
