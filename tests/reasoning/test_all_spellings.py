@@ -208,6 +208,8 @@ def test_the_answer_counts_all_and_says_so(tmp_path: Path) -> None:
         "stores.city also holds 'Pariss' (3 rows), likely misspelt for 'Paris'"
     )
     assert "mended" not in {one.code for one in answer.warnings}
+    assert answer.confidence is not None
+    assert answer.confidence <= 0.4  # matched or not, the data is noisy
 
 
 def test_programs_that_fold_by_themselves_agree(tmp_path: Path) -> None:

@@ -246,7 +246,9 @@ class Reasoner:
         """Warn of noise, and be no surer than it allows; a learned program is the user's word."""
         noise = noise_of(outcome.winner, self.sources, self.index, self.settings)
         outcome.warnings += noise
-        if noise and outcome.confidence is not None and outcome.confidence < 1.0:
+        # Where texts are typed in several ways, rows are entered twice, too, and the like.
+        noisy = noise or any(one.code == "matched_spellings" for one in outcome.warnings)
+        if noisy and outcome.confidence is not None and outcome.confidence < 1.0:
             outcome.confidence, outcome.doubts = with_noise(outcome.confidence, outcome.doubts)
 
     def _from_learned(
