@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from dbrag.errors import WeightsError
+from dbrag.evaluation.baselines.names import BaselineOptions
 from dbrag.models import weights
 from dbrag.models.base import Reply
 from dbrag.models.cache import ReplyCache
@@ -138,6 +139,7 @@ def test_eval(cli, run_eval) -> None:
         "out": "o",
         "resume": True,
         "method": "naive",
+        "baseline": BaselineOptions(),
     }
     value = cli("eval", "retrieval", "--data", "d", "--questions", "q.json", "--json").json
     assert value["R@5"] == 0.966
