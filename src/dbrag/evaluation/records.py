@@ -100,7 +100,7 @@ class RunFolder:
             raise UsageError(
                 f"{where} already holds a run", "go on with --resume, or choose another --out"
             )
-        present = _read_json(self.path / CONFIG)
+        present = read_json(self.path / CONFIG, "choose another --out")
         if present != wanted:
             keys = sorted(key for key in {*present, *wanted} if present.get(key) != wanted.get(key))
             shown = ", ".join(
@@ -170,7 +170,7 @@ def write_slim(run: Path, target: Path) -> None:
     Raises:
         UsageError: the run is not finished, or cannot be read or written.
     """
-    summary = _read_json(run / SUMMARY)
+    summary = read_json(run / SUMMARY)
     records = sorted(read_records(run), key=lambda record: _natural(record["id"]))
     lines = [json.dumps(slim(record), ensure_ascii=False) for record in records]
     try:
@@ -199,15 +199,18 @@ def write_text(path: Path, text: str) -> None:
         temporary.unlink(missing_ok=True)
 
 
-def _read_json(path: Path) -> dict[str, Any]:
+def read_json(path: Path, hint: str = "measure it again, with another --out") -> dict[str, Any]:
+    """The JSON object of a run's file.
+
+    Raises:
+        UsageError: it cannot be read, or is no object; ``hint`` says what to do.
+    """
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise UsageError(
-            f"cannot read {str(path)!r}, so the run cannot be used", "choose another --out"
-        ) from error
+        raise UsageError(f"cannot read {str(path)!r}, so the run cannot be used", hint) from error
     if not isinstance(value, dict):
-        raise UsageError(f"{str(path)!r} is not a JSON object", "choose another --out")
+        raise UsageError(f"{str(path)!r} is not a JSON object", hint)
     return value
 
 
@@ -217,7 +220,7 @@ def read_summary(run: Path) -> dict[str, Any]:
     Raises:
         UsageError: there is none.
     """
-    return _read_json(run / SUMMARY if run.is_dir() else run.with_suffix(".json"))
+    return read_json(run / SUMMARY if run.is_dir() else run.with_suffix(".json"))
 
 
 def _natural(id_: str) -> tuple[str, int]:

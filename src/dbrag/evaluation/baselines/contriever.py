@@ -126,15 +126,11 @@ def load_contriever(weights: str | None = None, offline: bool = False) -> Contri
 
 def state_hash(state: Mapping[str, Any]) -> str:
     """SHA-256 of tensors by name: the same weights give the same, whatever their file."""
+    import torch
+
     digest = sha256()
     for name in sorted(state):
         tensor = state[name].detach().cpu().contiguous()
         digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
-        digest.update(tensor.flatten().view(_bytes()).numpy().tobytes())
+        digest.update(tensor.flatten().view(torch.uint8).numpy().tobytes())
     return digest.hexdigest()
-
-
-def _bytes() -> Any:
-    import torch
-
-    return torch.uint8

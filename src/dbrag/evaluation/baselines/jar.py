@@ -25,6 +25,7 @@ from dbrag.evaluation.baselines.parameters import JAR, JarParameters
 from dbrag.evaluation.baselines.remembered import encoded
 from dbrag.evaluation.baselines.scorers import best_first
 from dbrag.evaluation.methods import Ranking
+from dbrag.reasoning.budget import Usage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -175,12 +176,8 @@ def asker(tools: Tools) -> Callable[[str], Asked]:
 
 def _by_model(tools: Tools, question: str) -> Asked:
     parts, reply = ask_concepts(tools.model(), question)
-    tokens = {
-        "prompt": reply.prompt_tokens,
-        "cached": reply.cached_tokens,
-        "completion": reply.completion_tokens,
-        "cache_hits": int(reply.cached),
-    }
+    spent = Usage()
+    spent.add(reply)
     if not parts:  # told in the record
-        return Asked((question,), "question, the model's reply was unreadable", tokens)
-    return Asked(parts, "model", tokens)
+        return Asked((question,), "question, the model's reply was unreadable", spent.tokens())
+    return Asked(parts, "model", spent.tokens())

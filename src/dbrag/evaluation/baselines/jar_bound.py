@@ -1,7 +1,7 @@
 """What JAR's programme is worth at least, and which tables can be in no optimum.
 
 For a given set of tables the programme is easy: the best joins are a maximum spanning tree
-(Kruskal 1956), the best covering columns are found by sorting. Sets are grown greedily
+(Prim 1957), the best covering columns are found by sorting. Sets are grown greedily
 from each table and bettered by exchanging one table at a time; what the best of them is
 worth bounds the optimum from below.
 """

@@ -18,6 +18,7 @@ from sqlglot.errors import SqlglotError
 from dbrag.errors import DbragError, ExecutionError
 from dbrag.evaluation.methods import Prediction, Tools
 from dbrag.models.base import Prompt
+from dbrag.reasoning.budget import Usage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -67,12 +68,8 @@ class Naive:
         prompt = naive_prompt(question, tables, dialect)
         reply = self.tools.model().sample(prompt, 1, temperature=0.0, max_tokens=MAX_TOKENS)[0]
         reasoned = time.perf_counter()
-        tokens = {
-            "prompt": reply.prompt_tokens,
-            "cached": reply.cached_tokens,
-            "completion": reply.completion_tokens,
-            "cache_hits": int(reply.cached),
-        }
+        spent = Usage()
+        spent.add(reply)
         sql: str | None = None
         used: tuple[TableRef, ...] = ()
         error: DbragError | None = None
@@ -92,7 +89,7 @@ class Naive:
             rows=rows,
             tables=used,
             sql=sql,
-            tokens=tokens,
+            tokens=spent.tokens(),
             stages={
                 "retrieve": retrieved - started,
                 "reason": reasoned - retrieved,

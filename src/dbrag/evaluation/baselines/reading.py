@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from dbrag.errors import DbragError, LimitReached
 from dbrag.execution.limits import within
+from dbrag.reasoning.budget import Usage
 from dbrag.sources.statements import LONG_TEXT_CHARACTERS, select_rows
 
 if TYPE_CHECKING:
@@ -90,5 +91,7 @@ def told(error: DbragError) -> dict[str, str]:
 
 def summed(*tokens: Mapping[str, int]) -> dict[str, int]:
     """Tokens of several calls together, kind by kind."""
-    kinds = ("prompt", "cached", "completion", "cache_hits")
-    return {kind: sum(one.get(kind, 0) for one in tokens) for kind in kinds}
+    spent = Usage()
+    for one in tokens:
+        spent.add_tokens(one)
+    return spent.tokens()

@@ -26,6 +26,7 @@ from dbrag.evaluation.baselines.table_reply import SCHEMA, Answered, voted
 from dbrag.evaluation.baselines.token_counts import TokenCounter, token_counter
 from dbrag.evaluation.methods import Prediction, Tools
 from dbrag.models.base import Prompt
+from dbrag.reasoning.budget import Usage
 from dbrag.reasoning.naming import NAMING_HINT
 from dbrag.sources.statements import LONG_TEXT_CHARACTERS
 from dbrag.textsafe import masked_line, one_line
@@ -254,9 +255,7 @@ def read_request(question: str, *, hint: bool = False) -> str:
 
 
 def _tokens(replies: Sequence[Reply]) -> dict[str, int]:
-    return {
-        "prompt": sum(reply.prompt_tokens for reply in replies),
-        "cached": sum(reply.cached_tokens for reply in replies),
-        "completion": sum(reply.completion_tokens for reply in replies),
-        "cache_hits": sum(reply.cached for reply in replies),
-    }
+    spent = Usage()
+    for reply in replies:
+        spent.add(reply)
+    return spent.tokens()

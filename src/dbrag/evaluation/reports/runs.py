@@ -6,7 +6,6 @@ one tells the configuration, the versions, and why a run was not run.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,7 +15,7 @@ from typing import Any
 
 from dbrag.errors import UsageError
 from dbrag.evaluation.paper import Corpus, corpus_of
-from dbrag.evaluation.records import CONFIG, RECORDS, SUMMARY, Record, read_records
+from dbrag.evaluation.records import CONFIG, RECORDS, SUMMARY, Record, read_json, read_records
 from dbrag.evaluation.reports.document import DASH, plain, span
 from dbrag.evaluation.significance import bootstrap
 from dbrag.evaluation.summary import score
@@ -240,10 +239,10 @@ def _unique(runs: list[Run], paths: Sequence[Path]) -> list[Run]:
 
 def _read(name: str, path: Path) -> Run:
     summary_file, records_file = _files(path)
-    summary = _json(summary_file) if summary_file.exists() else None
+    summary = read_json(summary_file) if summary_file.exists() else None
     config = dict((summary or {}).get("config") or {})
     if summary is None and path.is_dir() and (path / CONFIG).exists():
-        config = _json(path / CONFIG)
+        config = read_json(path / CONFIG)
     versions = (summary or {}).get("versions") or {}
     if summary is not None and "not_run" in summary:
         told = summary["not_run"]
@@ -266,17 +265,3 @@ def _files(path: Path) -> tuple[Path, Path]:
 def _task_of(records: Sequence[Record]) -> str:
     keys = {key for record in records for key in record["scores"]}
     return RETRIEVAL if any(key.startswith("R@") for key in keys) else ANSWERS
-
-
-def _json(path: Path) -> dict[str, Any]:
-    try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise UsageError(
-            f"cannot read {str(path)!r}", "measure it again, with another --out"
-        ) from error
-    if not isinstance(value, dict):
-        raise UsageError(
-            f"{str(path)!r} is not a JSON object", "measure it again, with another --out"
-        )
-    return value
