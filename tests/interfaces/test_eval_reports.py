@@ -33,6 +33,17 @@ def test_a_report_is_printed_or_written(tmp_path: Path, capsys: pytest.CaptureFi
     assert told["files"] == []
 
 
+def test_a_sample_stands_beside_a_run_of_everything(capsys: pytest.CaptureFixture[str]) -> None:
+    sample = str(RESULTS / "spider-dev-60-gold-tables.jsonl")
+    assert main(["eval", "report", DBRAG, sample, "--common", "--json"]) == 0
+    full, ceiling = json.loads(capsys.readouterr().out)["runs"]
+    assert full["n"] == ceiling["n"] == 60
+    assert full["scores"]["EX"] == 0.733333  # 44 of 60; 73.4 percent of all 391
+    train = str(RESULTS / "spider-train-100-all.jsonl")
+    assert main(["eval", "report", DBRAG, train, "--common", "--json"]) == 0
+    assert [one["n"] for one in json.loads(capsys.readouterr().out)["runs"]] == [391, 100]
+
+
 def test_prices_come_from_flags_and_files(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

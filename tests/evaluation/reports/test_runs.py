@@ -6,7 +6,14 @@ from pathlib import Path
 import pytest
 
 from dbrag.errors import UsageError
-from dbrag.evaluation.reports.runs import mean, mean_of_groups, question_sets, read_runs, related
+from dbrag.evaluation.reports.runs import (
+    in_common,
+    mean,
+    mean_of_groups,
+    question_sets,
+    read_runs,
+    related,
+)
 
 from .made import not_run, recall, record, write_run
 
@@ -88,3 +95,23 @@ def test_runs_of_other_questions_stand_apart(tmp_path: Path) -> None:
     assert [len(one.runs) for one in question_sets(runs, "retrieval")] == [1, 1, 1]
     assert related(runs[0], runs[1])
     assert not related(runs[0], runs[2])
+
+
+def test_a_sample_beside_a_run_of_all_questions(tmp_path: Path) -> None:
+    whole = write_run(tmp_path / "whole", FOUR, "retrieval")
+    sample = write_run(tmp_path / "sample", FOUR[1:3], "retrieval")
+    other = write_run(tmp_path / "other", FOUR, "retrieval", data=("other", 2, 9))
+    missing = not_run(tmp_path / "missing", "retrieval", "dtr", "no weights", "get them")
+    runs = in_common(read_runs([whole, sample, other, missing]))
+    assert [len(run.records) for run in runs] == [2, 2, len(FOUR), 0]
+    assert [one["id"] for one in runs[0].records] == [one["id"] for one in FOUR[1:3]]
+    sets = question_sets(runs, "retrieval")
+    assert [[run.name for run in one.runs] for one in sets] == [["whole", "sample"], ["other"]]
+    assert sets[0].title.endswith("2 of 4 questions")
+
+
+def test_runs_without_a_common_question(tmp_path: Path) -> None:
+    first = write_run(tmp_path / "first", FOUR[:2], "retrieval")
+    last = write_run(tmp_path / "last", FOUR[2:], "retrieval")
+    with pytest.raises(UsageError, match=r"no question of 'pack' is in all .*: first, last"):
+        in_common(read_runs([first, last]))

@@ -32,6 +32,7 @@ from dbrag.evaluation.reports.runs import (
     ANSWERS,
     RETRIEVAL,
     Run,
+    in_common,
     mean,
     mean_of_groups,
     question_sets,
@@ -70,6 +71,7 @@ def make_report(
     reference: str | None = None,
     prices: Mapping[str, Price] | None = None,
     title: str = TITLE,
+    common: bool = False,
 ) -> Report:
     """Read runs and lay out what they tell.
 
@@ -77,11 +79,13 @@ def make_report(
         specs: run folders or published records, each ``PATH`` or ``NAME=PATH``.
         reference: the name of the run that the others are compared with.
         prices: of remote models, by ``provider:name``.
+        common: only the questions that all runs of the same data and question file hold.
 
     Raises:
-        UsageError: a run cannot be read, or the reference is none of them.
+        UsageError: a run cannot be read, the reference is none of them, or runs that are to
+            have questions in common have none.
     """
-    runs = read_runs(specs)
+    runs = in_common(read_runs(specs)) if common else read_runs(specs)
     priced = dict(prices or {})
     found = pairs(runs, reference)
     parts = (

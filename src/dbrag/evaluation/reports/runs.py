@@ -205,6 +205,35 @@ def related(a: Run, b: Run) -> bool:
     return (a.task, a.data, a.file) == (b.task, b.data, b.file)
 
 
+def in_common(runs: Sequence[Run]) -> list[Run]:
+    """The runs, each cut to the questions that all related ones hold; see :func:`related`.
+
+    A sample can so be set beside a run of all questions.
+
+    Raises:
+        UsageError: related runs have no question in common.
+    """
+    groups: dict[Any, set[str]] = {}
+    for run in runs:
+        if run.records:
+            ids = {str(record["id"]) for record in run.records}
+            key = (run.task, run.data, run.file)
+            groups[key] = groups.get(key, ids) & ids
+    empty = [key for key, ids in groups.items() if not ids]
+    if empty:
+        task, data, _ = empty[0]
+        names = [run.name for run in runs if (run.task, run.data, run.file) == empty[0]]
+        raise UsageError(
+            f"no question of {data!r} is in all runs of eval {task}: {', '.join(names)}",
+            "leave out --common, or the run that asked others",
+        )
+    return [
+        replace(run, records=tuple(r for r in run.records if str(r["id"]) in kept))
+        for run in runs
+        for kept in [groups.get((run.task, run.data, run.file), set())]
+    ]
+
+
 def _title(run: Run) -> str:
     n, total = len(run.records), (run.config.get("questions") or {}).get("n")
     name = run.file[0]

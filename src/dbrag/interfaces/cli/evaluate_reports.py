@@ -34,6 +34,9 @@ KINDS = {
     "--title", default="Results", show_default=True, metavar="TEXT", help="Of the report."
 )
 @click.option("--reference", metavar="NAME", help="Run that the others are compared with.")
+@click.option(
+    "--common", is_flag=True, help="Only questions that all runs of the same question file hold."
+)
 @click.option("--prices", metavar="FILE", help="TOML of prices of remote models.")
 @click.option(
     "--price",
@@ -51,6 +54,7 @@ def report(
     out: str | None,
     title: str,
     reference: str | None,
+    common: bool,
     prices: str | None,
     given: tuple[str, ...],
 ) -> int:
@@ -65,7 +69,7 @@ def report(
     _no_sources(run)
     known = read_prices(Path(prices)) if prices else {}
     known |= dict(map(parse_price, given))
-    made = make_report(runs, reference=reference, prices=known, title=title)
+    made = make_report(runs, reference=reference, prices=known, title=title, common=common)
     files = write_report(made, Path(out)) if out else []
     if run.json:
         output.emit_json({**made.to_dict(), "files": [str(file) for file in files]})
