@@ -20,6 +20,7 @@ OUTSIDE = {
     "CONTRIBUTING.md": "contributing.md",
     "LICENSE": "licence.md",
     "experiments/README.md": "experiments.md",
+    "experiments/RESULTS.md": "results.md",
 }
 """Path in the repository → path below docs/."""
 SAME = {"README.md": "index.md"}

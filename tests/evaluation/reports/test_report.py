@@ -323,7 +323,7 @@ def test_the_files_of_the_published_runs(tmp_path: Path) -> None:
     assert len(set(ids)) == len(ids)
     links = [v for tag, name, v in found.attributes if (tag, name) == ("a", "href")]
     assert {link.removeprefix("#") for link in links} <= set(ids)
-    # The figures of experiments/README.md.
+    # The figures of experiments/RESULTS.md.
     text = md.read_text()
     assert "| spider-dev-retrieval | 97.4 | 100.0 | 92.8 | 98.3 | 95.6 to 100.0 |" in text
     assert "| spider-dev-naive | EX | 391 | 73.4 | 57.5 | -15.9 | -20.7 to -10.7 |" in text
