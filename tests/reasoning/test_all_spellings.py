@@ -46,6 +46,7 @@ def holding(same: Mapping[str, int | None]) -> Callable[..., Spelled]:
         ("city LIKE 'Paris%'", None),
         ("LOWER(city) = 'Paris'", None),
         ("CASE WHEN city = 'Paris' THEN 1 ELSE 0 END = 1", None),
+        ("CASE city WHEN 'Paris' THEN 1 ELSE 0 END = 1", None),
     ],
 )
 def test_comparisons(where: str, wider: str | None) -> None:

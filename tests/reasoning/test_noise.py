@@ -57,6 +57,18 @@ def test_other_spellings_of_a_compared_value() -> None:
         "SELECT COUNT(*) FROM b WHERE 'Paris' = city",
     ):
         assert warned(sql) == [("mixed_spellings", said)], sql
+    for sql in (
+        "SELECT SUM(CASE WHEN city = 'Paris' THEN 1 ELSE 0 END) FROM shop",
+        "SELECT SUM(CASE WHEN city IN ('Paris') AND rent > 1 THEN rent END) FROM shop",
+        "SELECT COUNT(CASE WHEN 'Paris' <> city THEN city END) FROM shop",
+        "SELECT SUM(CASE (city) WHEN 'Rome' THEN 2 WHEN 'Paris' THEN 1 END) FROM shop",
+        "SELECT SUM(IIF(city = 'Paris', 1, 0)) FROM shop",
+        "SELECT CASE WHEN shop_id > 1 THEN 0 ELSE CASE WHEN city = 'Paris' THEN 1 END END "
+        "FROM shop",
+        "SELECT CASE WHEN city = 'Paris' THEN 1 ELSE CASE WHEN city = 'Rome' THEN 2 END END "
+        "FROM shop",
+    ):
+        assert warned(sql) == [("mixed_spellings", said)], sql
     sql = "SELECT COUNT(*) FROM shop WHERE city = 'Paris'"
     assert warned(sql, sampled=True)[0][1] == said.replace(" (2 rows)", "")
     assert warned(sql, "mysql") == []  # there = overlooks them
@@ -79,6 +91,12 @@ def test_other_spellings_of_a_compared_value() -> None:
         "SELECT rent FROM shop WHERE opened LIKE '2024-%' OR opened LIKE '%.2024'",
         "SELECT MIN(CASE WHEN opened LIKE '__.__.____' THEN substr(opened, 7) ELSE opened END) "
         "FROM shop",
+        "SELECT CASE WHEN city IN ('PARIS', 'paris ') THEN 'Paris' ELSE city END FROM shop",
+        "SELECT CASE city WHEN 'PARIS' THEN 'Paris' ELSE trim(city) END FROM shop",
+        "SELECT IIF(city = 'PARIS', 'Paris', city) FROM shop",
+        "SELECT SUM(CASE WHEN lower(trim(city)) = 'paris' THEN 1 END) FROM shop",
+        "SELECT SUM(CASE WHEN city IN ('Paris', 'PARIS', 'paris ') THEN 1 END) FROM shop",
+        "SELECT SUM(CASE WHEN opened = 'n/a' THEN 1 END) FROM shop",
         "SELECT SUM(CAST(replace(replace(rent, '€', ''), ',', '') AS REAL)) FROM shop",
         "SELECT SUM(CAST(area AS REAL) * CASE WHEN area LIKE '%km2' THEN 1000000 ELSE 1 END) "
         "FROM shop WHERE area <> 'N/A'",

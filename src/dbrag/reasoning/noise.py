@@ -2,7 +2,8 @@
 
 What a column's texts are like is told by its profile (``catalog.formats``). A program is
 warned of only where it compares, sorts, groups or adds up such a column plainly: a column
-inside CASE, REPLACE or the like is left to the program, and so is any doubt.
+inside REPLACE or the like is left to the program, inside CASE all but its comparisons with
+texts, and so is any doubt.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """How a program uses real columns: what it compares, sorts, groups and adds up.
 
-A column is followed through steps that hand it on unchanged. Inside CASE it is only noted as
-handled: what a program does there is left to it, and so is any doubt.
+A column is followed through steps that hand it on unchanged. Inside CASE it is noted as handled,
+with the texts that it is compared with: all else that a program does there is left to it, and so
+is any doubt.
 """
 
 from __future__ import annotations
@@ -46,8 +47,8 @@ class Cell:
 class Use:
     """How a program uses one column.
 
-    ``handled``: it is looked at in a CASE somewhere. ``compared``: the comparisons with texts,
-    nodes of the program's own tree.
+    ``handled``: it is looked at in a CASE somewhere. ``equal``: the texts that it is compared
+    with. ``compared``: those comparisons outside of CASE, nodes of the program's own tree.
     """
 
     cell: Cell
@@ -97,6 +98,10 @@ class _Uses:
         for inside in scope.find_all(exp.In):
             for value in inside.expressions:
                 self._compared(inside.this, value, scope)
+        for simple in scope.find_all(exp.Case):
+            if simple.this is not None:
+                for branch in simple.args["ifs"]:
+                    self._compared(simple.this, branch.this, scope)
         for like in scope.find_all(exp.Like, exp.ILike):
             if isinstance(like.expression, exp.Literal) and like.expression.is_string:
                 for use in self._use(like.this, scope):
@@ -127,11 +132,16 @@ class _Uses:
 
     def _compared(self, side: exp.Expr, other: exp.Expr, scope: Scope) -> None:
         if isinstance(other, exp.Literal) and other.is_string:
-            for use in self._use(side, scope):
+            case = other.find_ancestor(exp.Case, exp.If)
+            if case is not None and _hands_on(case, side):
+                return
+            for use in self._use(side, scope, in_case=True):
                 use.equal[other.this] = None
                 parent = other.parent
+                if case is not None or parent is None:
+                    continue
                 # By identity: equal comparisons in several subqueries are several nodes.
-                if parent is not None and not any(one is parent for one in use.compared):
+                if not any(one is parent for one in use.compared):
                     use.compared.append(parent)
         elif isinstance(other, exp.Column) and isinstance(side, exp.Column):
             for use in self._use(side, scope):
@@ -172,11 +182,13 @@ class _Uses:
                 for use in self._use(one, scope):
                     use.dated = True
 
-    def _use(self, node: exp.Expr | None, scope: Scope) -> Iterator[Use]:
-        """The use of a node that is nothing but a column, outside of CASE."""
+    def _use(self, node: exp.Expr | None, scope: Scope, *, in_case: bool = False) -> Iterator[Use]:
+        """The use of a node that is nothing but a column, outside of CASE unless ``in_case``."""
         while isinstance(node, exp.Paren):
             node = node.this
-        if not isinstance(node, exp.Column) or node.find_ancestor(exp.Case, exp.If) is not None:
+        if not isinstance(node, exp.Column):
+            return
+        if not in_case and node.find_ancestor(exp.Case, exp.If) is not None:
             return
         cell = self._cell(node, scope, _MAX_DEPTH)
         if cell is not None:
@@ -218,6 +230,21 @@ class _Uses:
             return None
         profile = next((p for p in table.profile if p.column == column.name), None)
         return Cell(table, column, profile) if profile else None
+
+
+def _hands_on(case: exp.Expr, side: exp.Expr) -> bool:
+    """Whether a CASE has the compared column in its ELSE: it rewrites some of its values.
+
+    What it does not name may be right as it is: ``CASE city WHEN 'PARIS' THEN 'Paris' ELSE city``.
+    """
+    if isinstance(case, exp.If) and isinstance(case.parent, exp.Case):
+        case = case.parent
+    otherwise = case.args.get("default" if isinstance(case, exp.Case) else "false")
+    names = {column.name.casefold() for column in side.find_all(exp.Column)}
+    return otherwise is not None and any(
+        column.name.casefold() in names and column.find_ancestor(exp.Case, exp.If) is case
+        for column in otherwise.find_all(exp.Column)
+    )
 
 
 def _is_made(column: exp.Column, scope: Scope) -> bool:
