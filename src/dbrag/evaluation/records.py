@@ -15,8 +15,12 @@ from types import TracebackType
 from typing import IO, Any, Self
 
 from dbrag.errors import UsageError
+from dbrag.evaluation.record_check import fault
+from dbrag.index.locks import owned
 
 CONFIG, RECORDS, SUMMARY = "config.json", "records.jsonl", "summary.json"
+LOCK = ".lock"
+_ANEW = "take the file as it was written, or run it again into another --out"
 _COSTS = ("seconds", "stages", "tokens")
 _SCORES = ("n_tables", "where", "scores", "orders", "rerank", "told")
 _SLIM = ("id", "db_id", "asked", *_SCORES, *_COSTS)
@@ -35,7 +39,7 @@ class RunFolder:
 
     Raises:
         UsageError: records are there without ``resume``, or of another configuration, or
-            damaged; the folder cannot be written.
+            damaged; the folder cannot be written, or another process is writing it.
     """
 
     def __init__(self, path: Path, config: Mapping[str, Any], *, resume: bool = False) -> None:
@@ -45,13 +49,18 @@ class RunFolder:
         records = path / RECORDS
         try:
             path.mkdir(parents=True, exist_ok=True)
-            if records.exists():
-                self._check(wanted, resume)
-                self.done = {r["id"]: r for r in read_records(records, repair=True)}
-            else:
-                write_json(path / CONFIG, wanted)
-            # A lone surrogate in a model's SQL becomes its JSON escape.
-            self._file: IO[str] = records.open("a", encoding="utf-8", errors="backslashreplace")
+            self._lock = _taken(path)
+            try:
+                if records.exists():
+                    self._check(wanted, resume)
+                    self.done = {r["id"]: r for r in read_records(records, repair=True)}
+                else:
+                    write_json(path / CONFIG, wanted)
+                # A lone surrogate in a model's SQL becomes its JSON escape.
+                self._file: IO[str] = records.open("a", encoding="utf-8", errors="backslashreplace")
+            except BaseException:
+                os.close(self._lock)
+                raise
         except OSError as error:
             reason = error.strerror or str(error)
             raise UsageError(
@@ -81,7 +90,9 @@ class RunFolder:
 
     def close(self) -> None:
         """Close the file; the folder stays resumable."""
-        self._file.close()
+        if not self._file.closed:
+            self._file.close()
+            os.close(self._lock)
 
     def __enter__(self) -> Self:
         return self
@@ -112,6 +123,21 @@ class RunFolder:
             )
 
 
+def _taken(path: Path) -> int:
+    """The descriptor that keeps other processes from writing the folder.
+
+    Raises:
+        UsageError: one is writing it; both would answer the same questions.
+    """
+    descriptor, owner = owned(path / LOCK)
+    if descriptor is None:
+        raise UsageError(
+            f"process {owner} is writing the run in {str(path)!r}",
+            "wait until it has finished, or choose another --out",
+        )
+    return descriptor
+
+
 def read_records(path: Path, *, repair: bool = False) -> list[dict[str, Any]]:
     """The records of a run in the order they were written; a torn last line is left out.
 
@@ -120,7 +146,8 @@ def read_records(path: Path, *, repair: bool = False) -> list[dict[str, Any]]:
         repair: also cut the torn line off the file, so that it can be appended to.
 
     Raises:
-        UsageError: there is none, or a line before the last is damaged.
+        UsageError: there is none, a line before the last is damaged, one holds values that no
+            record can, or a question stands there twice.
     """
     file = path / RECORDS if path.is_dir() else path
     try:
@@ -132,23 +159,25 @@ def read_records(path: Path, *, repair: bool = False) -> list[dict[str, Any]]:
         ) from error
     lines = data.split(b"\n")
     whole = len(data) - len(lines[-1])  # what follows the last newline was never finished
-    records: list[dict[str, Any]] = []
+    records: dict[str, dict[str, Any]] = {}
     for number, line in enumerate(lines[:-1], start=1):
+        place = f"line {number} of {str(file)!r}"
         try:
             record = json.loads(line)
-            if not {"id", "db_id", "scores"} <= record.keys():
-                raise ValueError("not a record")
-        except (ValueError, AttributeError) as error:
+        except ValueError as error:
             if number == len(lines) - 1:
                 whole -= len(line) + 1
                 break
-            raise UsageError(
-                f"line {number} of {str(file)!r} is damaged", "run it again"
-            ) from error
-        records.append(record)
+            raise UsageError(f"{place} is damaged", _ANEW) from error
+        wrong = fault(record)
+        if wrong:
+            raise UsageError(f"{place} is no record: {wrong}", _ANEW)
+        if record["id"] in records:
+            raise UsageError(f"{place} holds the question {record['id']!r} again", _ANEW)
+        records[record["id"]] = record
     if repair and whole < len(data):
         os.truncate(file, whole)
-    return records
+    return list(records.values())
 
 
 def slim(record: Record) -> dict[str, Any]:
@@ -178,7 +207,10 @@ def write_slim(run: Path, target: Path) -> None:
         write_text(target, "\n".join(lines) + "\n")
         write_json(target.with_suffix(".json"), summary)
     except OSError as error:
-        raise UsageError(f"cannot write {str(target)!r}: {error.strerror or error}") from error
+        raise UsageError(
+            f"cannot write {str(target)!r}: {error.strerror or error}",
+            "choose another file, or check its folder",
+        ) from error
 
 
 def write_json(path: Path, value: Mapping[str, Any]) -> None:

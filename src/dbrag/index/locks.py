@@ -22,21 +22,37 @@ def writer_lock(path: Path) -> Iterator[None]:
     Raises:
         IndexLocked: another one is; its pid is named.
     """
+    descriptor, owner = owned(path)
+    if descriptor is None:
+        raise IndexLocked(
+            f"process {owner} is writing the index in {str(path.parent)!r}",
+            "wait until it has finished, then try again",
+        )
+    try:
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def owned(path: Path) -> tuple[int | None, str]:
+    """Take the lock on a file, which is made; it holds until the descriptor is closed.
+
+    Returns:
+        The descriptor with this process's number, or None with that of the process that has it.
+    """
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
     try:
         if not _lock(descriptor, shared=False):
             owner = os.read(descriptor, 32).decode("ascii", "replace").strip()
-            raise IndexLocked(
-                f"process {owner or 'of unknown number'} is writing the index in "
-                f"{str(path.parent)!r}",
-                "wait until it has finished, then try again",
-            )
+            os.close(descriptor)
+            return None, owner or "of unknown number"
         os.ftruncate(descriptor, 0)
         os.lseek(descriptor, 0, os.SEEK_SET)
         os.write(descriptor, f"{os.getpid()}\n".encode("ascii"))
-        yield
-    finally:
+    except OSError:
         os.close(descriptor)
+        raise
+    return descriptor, str(os.getpid())
 
 
 class ReaderLock:

@@ -87,6 +87,41 @@ def test_what_cannot_be_read_is_told(tmp_path: Path) -> None:
         read_runs([str(tmp_path / "torn.json")])
 
 
+@pytest.mark.parametrize(
+    ("told", "wrong"),
+    [
+        ({"config": {"task": "wrong database"}}, "'task' is 'wrong database', not 'retrieval' or"),
+        ({"config": []}, "'config' is [], not an object"),
+        ({"config": {"data": {"tables": "many"}}}, "'tables' is 'many', not a whole number"),
+        ({"config": {"questions": {"n": -1}}}, "'n' is -1, not a whole number"),
+        ({"config": {"settings": {"rerank_k": "x"}}}, "'rerank_k' is 'x', not a whole number"),
+        ({"versions": "new"}, "'versions' is 'new', not an object"),
+        ({"not_run": None}, "'not_run' is None, not an object"),
+    ],
+)
+def test_a_summary_that_none_can_be(tmp_path: Path, told: object, wrong: str) -> None:
+    run = Path(write_run(tmp_path / "a", FOUR, "retrieval"))
+    (run / "summary.json").write_text(json.dumps(told))
+    with pytest.raises(UsageError) as caught:
+        read_runs([str(run)])
+    assert wrong in caught.value.message
+    assert "summary.json" in caught.value.message
+
+
+def test_a_configuration_that_none_can_be(tmp_path: Path) -> None:
+    run = Path(write_run(tmp_path / "a", FOUR, "retrieval", finished=False))
+    (run / "config.json").write_text(json.dumps({"settings": "none"}))
+    with pytest.raises(UsageError, match=r"config\.json.*'settings' is 'none', not an object"):
+        read_runs([str(run)])
+
+
+def test_records_of_something_else(tmp_path: Path) -> None:
+    file = tmp_path / "wrong.jsonl"
+    file.write_text(json.dumps({"id": "q-0", "db_id": "a", "scores": {}}) + "\n")
+    with pytest.raises(UsageError, match="'q-0' lacks 'n_tables'"):
+        read_runs([str(file)])
+
+
 def test_runs_of_other_questions_stand_apart(tmp_path: Path) -> None:
     a = write_run(tmp_path / "a", FOUR, "retrieval")
     b = write_run(tmp_path / "b", FOUR[:2], "retrieval")

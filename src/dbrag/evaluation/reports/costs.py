@@ -95,7 +95,8 @@ def tokens_of(run: Run) -> dict[str, int]:
     ``cache_hits`` counts replies that dbrag remembered: they took none.
     """
     kinds = (*_KINDS, "cache_hits")
-    return {kind: sum(int(r["tokens"].get(kind) or 0) for r in run.records) for kind in kinds}
+    told = [record.get("tokens") or {} for record in run.records]
+    return {kind: sum(int(one.get(kind, 0)) for one in told) for kind in kinds}
 
 
 def cost(run: Run, prices: Mapping[str, Price]) -> tuple[float, str] | None:

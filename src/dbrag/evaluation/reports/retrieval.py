@@ -202,10 +202,12 @@ def _reranking(runs: Sequence[Run]) -> list[Block]:
 
 
 def _told(run: Run) -> list[str]:
-    told = [record["rerank"] for record in run.records if record.get("rerank")]
+    told = [r["rerank"] for r in run.records if "k" in (r.get("rerank") or {})]
     votes, valid = (sum(int(one.get(key, 0)) for one in told) for key in ("votes", "valid"))
     shown = f"{100 * valid / votes:.1f}% of {votes:,}" if votes else DASH
-    seconds = sorted(r["stages"]["rerank"] for r in run.records if "rerank" in r.get("stages", {}))
+    seconds = sorted(
+        r["stages"]["rerank"] for r in run.records if "rerank" in (r.get("stages") or {})
+    )
     settings = run.settings
     return [
         plain(run.name),

@@ -15,6 +15,7 @@ from typing import Any
 
 from dbrag.errors import UsageError
 from dbrag.evaluation.paper import Corpus, corpus_of
+from dbrag.evaluation.record_check import summary_fault
 from dbrag.evaluation.records import CONFIG, RECORDS, SUMMARY, Record, read_json, read_records
 from dbrag.evaluation.reports.document import DASH, plain, span
 from dbrag.evaluation.significance import bootstrap
@@ -268,10 +269,11 @@ def _unique(runs: list[Run], paths: Sequence[Path]) -> list[Run]:
 
 def _read(name: str, path: Path) -> Run:
     summary_file, records_file = _files(path)
-    summary = read_json(summary_file) if summary_file.exists() else None
-    config = dict((summary or {}).get("config") or {})
+    summary = _told(summary_file) if summary_file.exists() else None
     if summary is None and path.is_dir() and (path / CONFIG).exists():
-        config = read_json(path / CONFIG)
+        config = dict(_told(path / CONFIG, whole=False)["config"])
+    else:
+        config = dict((summary or {}).get("config") or {})
     versions = (summary or {}).get("versions") or {}
     if summary is not None and "not_run" in summary:
         told = summary["not_run"]
@@ -280,8 +282,25 @@ def _read(name: str, path: Path) -> Run:
     records = tuple(read_records(records_file))
     if not records:
         raise UsageError(f"the run {str(path)!r} holds no record", "go on with it: --resume")
+    lacking = [record["id"] for record in records if "n_tables" not in record]
+    if lacking:
+        raise UsageError(
+            f"{str(path)!r} is no run of dbrag eval: {lacking[0]!r} lacks 'n_tables'",
+            "dbrag eval answers --out DIR",
+        )
     task = str(config.get("task") or _task_of(records))
     return Run(name, task, records, config, versions, None, summary is not None)
+
+
+def _told(file: Path, whole: bool = True) -> dict[str, Any]:
+    """What a summary tells, or (not ``whole``) a configuration, each part of the right kind."""
+    told = read_json(file) if whole else {"config": read_json(file)}
+    wrong = summary_fault(told)
+    if wrong:
+        raise UsageError(
+            f"{str(file)!r} is none of dbrag eval: {wrong}", "take the file as it was written"
+        )
+    return told
 
 
 def _files(path: Path) -> tuple[Path, Path]:

@@ -48,7 +48,7 @@ class Kind:
 
 def _coarse_budget(run: Run) -> float | None:
     """K: tables shown to the model, as recorded, else as set."""
-    told = [record["rerank"]["k"] for record in run.records if record.get("rerank")]
+    told = [r["rerank"]["k"] for r in run.records if "k" in (r.get("rerank") or {})]
     if told:
         return float(median(told))
     value = run.settings.get("rerank_k")
