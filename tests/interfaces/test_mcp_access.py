@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -158,6 +159,7 @@ def test_another_address_needs_a_token(shop: Path, tmp_path: Path) -> None:
 def test_a_token_of_a_file_and_another_name(shop: Path, tmp_path: Path) -> None:
     file = tmp_path / "token"
     file.write_text(f"{TOKEN}\n")
+    file.chmod(0o644)
     server = Http(
         shop, "--http", "0.0.0.0:0", "--token-file", str(file), "--allow-host", "data.example.org"
     )
@@ -170,6 +172,8 @@ def test_a_token_of_a_file_and_another_name(shop: Path, tmp_path: Path) -> None:
     finally:
         assert server.stop() == 0
     assert "over the network unencrypted" in server.said
+    if os.name != "nt":
+        assert f"every user may read the token in {str(file)!r}" in server.said
     assert TOKEN not in server.said
 
 

@@ -68,6 +68,7 @@ def mcp(
             "--json has nothing to print: standard output belongs to the protocol",
             "leave --json out, or add --http 8322",
         )
+    from dbrag.interfaces.http.token_file import exposure
     from dbrag.interfaces.mcp.server import build_server
     from dbrag.interfaces.mcp.service import Service
     from dbrag.interfaces.mcp.transports import http_options, run_http, run_stdio
@@ -75,6 +76,8 @@ def mcp(
     options = None
     if address is not None:
         options = http_options(address, token_file, hosts, request_timeout)
+        if not run.quiet and (warning := exposure(token_file)):
+            output.note(warning)
     with run.database() as database:
         service = Service(database, call_s=request_timeout)
         server = build_server(service, verbose=run.verbose)

@@ -92,6 +92,7 @@ def serve(
     line, without questions and values.
     """
     from dbrag.interfaces.http.options import ServeOptions, read_token
+    from dbrag.interfaces.http.token_file import exposure
 
     if no_history and given["history_file"]:
         raise UsageError("--no-history and --history exclude each other", "leave one out")
@@ -100,6 +101,8 @@ def serve(
         chosen["history"] = 0
     options = ServeOptions(token=read_token(token_file, os.environ), **chosen)
     check_extra()
+    if not run.quiet and (warning := exposure(token_file)):
+        output.note(warning)
     return _serve(run, options)
 
 
