@@ -214,7 +214,7 @@ def is_ordered(sql: str, dialect: str = "sqlite") -> bool:
         return False
     try:
         tree: exp.Expr | None = sqlglot.parse_one(sql, dialect=dialect)
-    except SqlglotError:
+    except (SqlglotError, RecursionError):
         return False
     while isinstance(tree, exp.Subquery | exp.Paren):
         if tree.args.get("order"):
@@ -231,7 +231,7 @@ def tables_in(sql: str, dialect: str = "sqlite") -> list[str]:
     """
     try:
         tree = sqlglot.parse_one(sql, dialect=dialect)
-    except SqlglotError as error:
+    except (SqlglotError, RecursionError) as error:
         first = str(error).splitlines()[0]
         raise UsageError(f"the gold SQL does not parse: {first}") from error
     own = {cte.alias.casefold() for cte in tree.find_all(exp.CTE)}
@@ -290,7 +290,7 @@ class _Lookup:
 def _json_records(text: str, path: Path) -> list[tuple[str, Mapping[str, Any]]]:
     try:
         data = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UsageError(f"{str(path)!r} is not JSON: {error}", f"expected {_FORMATS}") from error
     if not isinstance(data, list):
         raise UsageError(
@@ -313,6 +313,10 @@ def _csv_records(text: str, path: Path) -> list[tuple[str, Mapping[str, Any]]]:
             raise UsageError(
                 f"{str(path)!r} lacks the columns question and tables; it has {names!r}",
                 "the first line must be: question,tables or question,tables,sql",
+            )
+        if any(names.count(name) > 1 for name in ("question", "tables", "sql")):
+            raise UsageError(
+                f"{str(path)!r} names a column twice: {names!r}", f"expected {_FORMATS}"
             )
         reader.fieldnames = names
         for row in reader:
@@ -378,8 +382,11 @@ def _gold_answer(answer: Any) -> GoldAnswer | None:
     if answer is None:
         return None
     try:
-        columns = tuple(str(name) for name in answer["columns"])
-        rows = tuple(tuple(row) for row in answer["rows"])
+        names, listed = answer["columns"], answer["rows"]
+        if not all(isinstance(one, list) for one in (names, listed, *listed)):
+            raise TypeError("a text is no list of its letters")
+        columns = tuple(str(name) for name in names)
+        rows = tuple(tuple(row) for row in listed)
     except (KeyError, TypeError) as error:
         raise UsageError(f"answer is not {{columns, rows}} but {answer!r:.80}") from error
     if any(len(row) != len(columns) for row in rows):

@@ -25,7 +25,7 @@ def read_asked(file: Path) -> list[Question]:
             Question(f"{file.stem}-{i}", one["db_id"], one["question"].strip(), ())
             for i, one in enumerate(records)
         ]
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
+    except (ValueError, RecursionError, TypeError, KeyError, AttributeError) as error:
         raise UsageError(
             f"{str(file)!r} is not a JSON list of {{db_id, question}}", "check --questions"
         ) from error

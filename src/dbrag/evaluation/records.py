@@ -164,7 +164,7 @@ def read_records(path: Path, *, repair: bool = False) -> list[dict[str, Any]]:
         place = f"line {number} of {str(file)!r}"
         try:
             record = json.loads(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             if number == len(lines) - 1:
                 whole -= len(line) + 1
                 break
@@ -239,7 +239,7 @@ def read_json(path: Path, hint: str = "measure it again, with another --out") ->
     """
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise UsageError(f"cannot read {str(path)!r}, so the run cannot be used", hint) from error
     if not isinstance(value, dict):
         raise UsageError(f"{str(path)!r} is not a JSON object", hint)

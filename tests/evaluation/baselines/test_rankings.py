@@ -168,11 +168,12 @@ def test_sub_questions_from_a_file(
     pytest.importorskip("scipy")
     file = tmp_path / "parts.jsonl"
     records = [
-        {"id": "asked-0", "sub_questions": ["singer:name", "concert:title"]},
+        {"id": "asked-0", "sub_questions": ["singer:name\u2028", "concert:title"]},
         {"question": "What is the tonnage of the ship?", "sub_questions": ["ship:tonnage"]},
         {"id": "asked-99", "sub_questions": ["of another file"]},
     ]
-    file.write_text("\n".join(map(json.dumps, records)) + "\n\n")
+    lines = [json.dumps(one, ensure_ascii=False) for one in records]
+    file.write_text("\n".join(lines) + "\n\n", encoding="utf-8")
     options = BaselineOptions(sub_questions=str(file))
     summary = evaluate(data, questions, settings, method="jar", baseline=options)
     told = [record["told"] for record in read_records(Path(summary["out"]))]

@@ -66,7 +66,7 @@ def ask_concepts(model: ChatModel, question: str) -> tuple[tuple[str, ...], Repl
     try:
         listed = json.loads(reply.text[start : end + 1])["concepts"]
         return _clean(listed), reply
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, RecursionError, KeyError, TypeError):
         return (), reply
 
 
@@ -80,14 +80,14 @@ def read_sub_questions(path: Path, asked: Mapping[str, str]) -> Callable[[str], 
         UsageError: the file cannot be read, is not of the form, or lacks a question.
     """
     known: dict[str, tuple[str, ...]] = {}
-    for number, line in enumerate(read_text(path).splitlines(), start=1):
+    for number, line in enumerate(read_text(path).split("\n"), start=1):
         if not line.strip():
             continue
         try:
             record = json.loads(line)
             text = record["question"] if "question" in record else asked.get(record["id"])
             found = _clean(record["sub_questions"])
-        except (ValueError, KeyError, TypeError, AttributeError):
+        except (ValueError, RecursionError, KeyError, TypeError, AttributeError):
             found, text = (), None
         else:
             if text is None:

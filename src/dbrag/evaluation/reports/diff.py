@@ -215,7 +215,7 @@ def read_asked(path: Path) -> dict[str, Asked]:
             if not isinstance(records, list):
                 raise ValueError("no list")
             found = [Asked(one["question"].strip(), one.get("query")) for one in records]
-    except (ValueError, TypeError, KeyError, AttributeError, csv.Error) as error:
+    except (ValueError, RecursionError, TypeError, KeyError, AttributeError, csv.Error) as error:
         raise UsageError(f"{str(path)!r} holds no questions", "check --questions") from error
     return {f"{path.stem}-{i}": one for i, one in enumerate(found)}
 
