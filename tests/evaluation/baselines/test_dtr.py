@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import shutil
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -72,7 +75,7 @@ def test_the_score_is_the_product_of_projected_pooled_outputs(folder: Path, tmp_
     left = arrays["text_projection"] @ asked.numpy()
     for one, score in zip(tables, scorer.scores("who names ship"), strict=True):
         header = [c.name for c in one.columns]
-        frame = pd.DataFrame([[v or "" for v in row] for row in one.sample_rows], columns=header)
+        frame = pd.DataFrame([[v or " " for v in row] for row in one.sample_rows], columns=header)
         inputs = tokenizer(table=frame, queries=one.ref.name.replace("_", " "), return_tensors="pt")
         assert inputs["token_type_ids"][0, :, 1].max() == len(header)  # columns are told apart
         with torch.no_grad():
@@ -91,11 +94,79 @@ def test_the_two_encoders_are_not_interchanged(folder: Path, tmp_path: Path) -> 
     assert load_dtr(str(other)).over(tables, tmp_path).scores("who") != pytest.approx(one)
 
 
-def test_rows_then_columns_are_left_out_of_what_is_too_long(folder: Path) -> None:
-    tower = load_dtr(str(folder)).table
-    assert tower.table(table(rows=200)).shape == (PROJECTED,)
-    assert tower.table(table(columns=200)).shape == (PROJECTED,)
-    assert tower.table(table(rows=0)).shape == (PROJECTED,)
+def shown(folder: Path, one: Table) -> Any:
+    """The inputs that the table's encoder gets, ``[n_tokens]`` and ``[n_tokens, 7]``."""
+    tower, seen = load_dtr(str(folder)).table, []
+    tower._projected = lambda inputs: seen.append(inputs)  # type: ignore[assignment, method-assign]
+    tower.table(one)
+    return seen[0]["input_ids"][0], seen[0]["token_type_ids"][0]
+
+
+@pytest.mark.parametrize(
+    ("columns", "rows", "columns_shown", "rows_shown"),
+    [
+        (2, 2, 2, 2),
+        (200, 0, 35, 0),  # of 40 tokens five are [CLS] old ship ##s [SEP]
+        (200, 2, 11, 2),
+        (300, 1, 17, 1),
+        (2, 200, 2, 16),
+        (5, 200, 5, 6),
+    ],
+)
+def test_columns_and_rows_are_left_out_of_what_is_too_long(
+    folder: Path, columns: int, rows: int, columns_shown: int, rows_shown: int
+) -> None:
+    ids, kinds = shown(folder, table(columns=columns, rows=rows))
+    assert len(ids) <= LIMIT
+    assert (kinds[:, 1].max(), kinds[:, 2].max()) == (columns_shown, rows_shown)
+    assert load_dtr(str(folder)).table.table(table(columns=columns, rows=rows)).shape == (4,)
+
+
+def test_there_are_no_more_columns_and_rows_than_the_encoder_has_numbers_for(
+    folder: Path, tmp_path: Path
+) -> None:
+    few = shutil.copytree(folder, tmp_path / "few")
+    config = transformers.TapasConfig.from_pretrained(few / TABLE)
+    config.type_vocab_sizes = [3, 5, 4, 2, 256, 256, 10]
+    transformers.TapasModel(config).save_pretrained(few / TABLE)
+    _, kinds = shown(few, table(columns=6, rows=5))
+    assert (kinds[:, 1].max(), kinds[:, 2].max()) == (4, 3)
+    assert load_dtr(str(few)).table.table(table(columns=6, rows=5)).shape == (PROJECTED,)
+
+
+def test_the_title_is_no_question_to_its_cells(folder: Path) -> None:
+    _, kinds = shown(folder, table("ships 1"))
+    assert kinds[:, 4].max() == 2  # the rank of a number in its column
+    assert kinds[:, 6].max() == 0
+    tokenizer = transformers.TapasTokenizer.from_pretrained(folder / TABLE)
+    frame = pd.DataFrame([["0"], ["1"]], columns=["id"])
+    asked = tokenizer(table=frame, queries="ships 1", return_tensors="pt")["token_type_ids"][0]
+    assert asked[:, 6].max() > 0  # what the tokenizer makes of a question
+
+
+def test_an_empty_cell_is_a_token_of_its_own(folder: Path) -> None:
+    ids, kinds = shown(folder, table())
+    in_second = ids[(kinds[:, 1] == 2) & (kinds[:, 2] > 0)]
+    assert in_second.tolist() == [WORDS.index("[EMPTY]")] * 2
+    ids, kinds = shown(folder, replace(table(), sample_rows=(("1", "[SEP]"),)))
+    assert ids[kinds[:, 2] == 1].tolist() == [WORDS.index(w) for w in ["1", *["[UNK]"] * 3]]
+
+
+def test_a_long_question_is_cut(folder: Path) -> None:
+    tower, seen = load_dtr(str(folder)).question, []
+    tower._projected = lambda inputs: seen.append(inputs)  # type: ignore[assignment, method-assign]
+    tower.question("who " * 100)
+    ids = seen[0]["input_ids"][0].tolist()
+    assert ids == [WORDS.index("[CLS]"), *[WORDS.index("who")] * (LIMIT - 1)]
+
+
+def test_vectors_are_of_the_configuration_too(folder: Path, tmp_path: Path) -> None:
+    other = shutil.copytree(folder, tmp_path / "other")
+    written = json.loads((other / TABLE / "config.json").read_text())
+    turned = not written["reset_position_index_per_cell"]
+    written["reset_position_index_per_cell"] = turned
+    (other / TABLE / "config.json").write_text(json.dumps(written))
+    assert load_dtr(str(folder)).table.sha256 != load_dtr(str(other)).table.sha256
 
 
 def test_a_table_without_columns_is_told(folder: Path) -> None:
@@ -116,6 +187,7 @@ def test_missing_weights(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(WeightsError, match="weights missing") as caught:
         load_dtr(None)
     assert "--weights FOLDER" in caught.value.hint
+    assert "python experiments/convert_dtr.py CHECKPOINT FOLDER" in caught.value.hint
     with pytest.raises(WeightsError, match=r"weights missing: .*No such file"):
         load_dtr(str(tmp_path))
     np.savez(tmp_path / PROJECTIONS, text_projection=np.zeros((2, 3)))

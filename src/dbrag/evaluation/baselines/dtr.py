@@ -5,13 +5,18 @@ tables via dense retrieval"): two TAPAS encoders, for questions and for tables.
 
 with h the pooled output (dense layer and tanh over the first token) of each encoder and W
 its projection, ``[256, hidden]``. The question's encoder sees an empty table: all its seven
-kinds of token types are 0. The table's encoder sees the table's title, header and rows.
+kinds of token types are 0. The table's encoder sees the table's title, header and rows; to it
+the title is no question: no cell stands in a relation to its numbers.
 
-The published checkpoints are of TensorFlow 1; a folder for ``--weights`` holds
+The published checkpoints are of TensorFlow 1; ``experiments/convert_dtr.py`` makes a folder
+for ``--weights`` of one. It holds
 
     question_encoder/   a TapasModel of transformers with its tokenizer (variables bert_1/…)
     table_encoder/      the same (variables bert/…)
     projections.npz     the variables text_projection and table_projection
+
+Source: google-research/tapas, tapas/models/table_retriever_model.py (the encoders and the
+score) and tapas/retrieval/tf_example_utils.py (what they see).
 """
 
 from __future__ import annotations
@@ -39,9 +44,13 @@ if TYPE_CHECKING:
 QUESTION_TOKENS = 128
 TABLE_TOKENS = 512
 QUESTION, TABLE, PROJECTIONS = "question_encoder", "table_encoder", "projections.npz"
+COLUMN_KIND, ROW_KIND, RELATION_KIND = 1, 2, 6
+"""Of TAPAS's seven token types: number of the column, of the row, relation to the question."""
+CONFIGURED = ("hidden_act", "num_attention_heads", "reset_position_index_per_cell")
 COMMAND = (
-    "dbrag eval retrieval --method dtr --weights FOLDER, a folder with "
-    f"{QUESTION}, {TABLE} and {PROJECTIONS}: see docs/evaluation.md"
+    "python experiments/convert_dtr.py CHECKPOINT FOLDER makes the folder of a published "
+    "checkpoint (see docs/evaluation.md); then "
+    "dbrag eval retrieval --method dtr --weights FOLDER"
 )
 
 
@@ -61,8 +70,9 @@ class Tower:
 
     @property
     def sha256(self) -> str:
-        """Of the weights and the projection."""
-        return state_hash(self._model.state_dict()) + _array_hash(self._projection)
+        """Of the weights, the projection, and what the weights do not tell of the encoder."""
+        weights = state_hash(self._model.state_dict()) + _array_hash(self._projection)
+        return " ".join([weights, *(f"{getattr(self._model.config, name)}" for name in CONFIGURED)])
 
     def question(self, text: str) -> Array:
         """The vector of a question, ``[projected]``."""
@@ -70,8 +80,8 @@ class Tower:
 
         limit = min(QUESTION_TOKENS, int(self._model.config.max_position_embeddings))
         tokenizer = self._tokenizer
-        tokens = tokenizer.tokenize(text)[: limit - 2]
-        ids = tokenizer.convert_tokens_to_ids([tokenizer.cls_token, *tokens, tokenizer.sep_token])
+        tokens = [tokenizer.cls_token, *tokenizer.tokenize(_text(text)), tokenizer.sep_token]
+        ids = tokenizer.convert_tokens_to_ids(tokens[:limit])
         kinds = len(self._model.config.type_vocab_sizes)
         return self._projected(
             {
@@ -84,31 +94,62 @@ class Tower:
     def table(self, table: Table) -> Array:
         """The vector of a table, ``[projected]``.
 
-        Rows that do not fit are left out, then the last columns.
+        Where it is too long, all cells are cut to the same number of word pieces; where not
+        even their first words fit, last columns and rows are left out.
 
         Raises:
             WeightsError: the encoder is too short for the table's name and one column.
         """
         import pandas as pd
 
-        header, rows = cells(table)
+        names, samples = cells(table)
+        header, *rows = [[_text(cell) for cell in line] for line in (names, *samples)]
+        title = _text(table.ref.name.replace("_", " "))
         limit = min(TABLE_TOKENS, int(self._model.config.max_position_embeddings))
-        width = len(header)
-        while width:
-            frame = pd.DataFrame([row[:width] for row in rows], columns=header[:width], dtype=str)
-            try:
-                inputs = self._tokenizer(
-                    table=frame,
-                    queries=table.ref.name.replace("_", " "),
-                    truncation="drop_rows_to_fit",
-                    max_length=limit,
-                    return_tensors="pt",
-                )
-                return self._projected(inputs)
-            except ValueError:  # too wide even without rows
-                width //= 2
-        raise WeightsError(
-            f"the table encoder's {limit} tokens hold no column of {str(table.ref)!r}", COMMAND
+        n_rows, n_columns = self._shown(title, header, rows, limit)
+        if not n_columns:
+            raise WeightsError(
+                f"the table encoder's {limit} tokens hold no column of {str(table.ref)!r}", COMMAND
+            )
+        shown = [row[:n_columns] for row in rows[:n_rows]]
+        inputs = self._tokenizer(
+            table=pd.DataFrame(shown, columns=header[:n_columns], dtype=str),
+            queries=title,
+            truncation="drop_rows_to_fit",  # which cuts cells first, and then need not drop any
+            max_length=limit,
+            return_tensors="pt",
+        )
+        inputs["token_type_ids"][..., RELATION_KIND] = 0
+        return self._projected(inputs)
+
+    def _shown(
+        self, title: str, header: Sequence[str], rows: Sequence[Sequence[str]], limit: int
+    ) -> tuple[int, int]:
+        """How many rows and columns are encoded: those whose cells' first words fit.
+
+        As in the authors' code, the longer of the two is cut until they do. There are also no
+        more than the encoder has numbers for.
+        """
+        import numpy as np
+
+        sizes = self._model.config.type_vocab_sizes
+        n_rows = min(len(rows), sizes[ROW_KIND] - 1)
+        n_columns = min(len(header), sizes[COLUMN_KIND] - 1)
+        grid = [line[:n_columns] for line in (header, *rows[:n_rows])]
+        pieces = np.array([[self._first_word(cell) for cell in line] for line in grid], np.int64)
+        budget = limit - 2 - len(self._tokenizer.tokenize(title))
+        while n_columns and pieces[: n_rows + 1, :n_columns].sum() > budget:
+            if n_columns >= n_rows:
+                n_columns -= 1
+            else:
+                n_rows -= 1
+        return n_rows, n_columns
+
+    def _first_word(self, cell: str) -> int:
+        """Word pieces of the first word of a cell."""
+        rest = self._tokenizer.tokenize(cell)[1:]
+        return 1 + next(
+            (i for i, piece in enumerate(rest) if not piece.startswith("##")), len(rest)
         )
 
     def _projected(self, inputs: Any) -> Array:
@@ -166,7 +207,7 @@ def load_dtr(weights: str | None) -> Dtr:
     transformers = transformers_for("dtr")
     need("dtr", "pandas")  # the tokenizer of TAPAS reads data frames
     if weights is None:
-        raise WeightsError("weights missing: dtr has no published ones for transformers", COMMAND)
+        raise WeightsError("weights missing: dtr's are published for TensorFlow 1 only", COMMAND)
     folder = Path(weights).expanduser()
     projections = _projections(folder)
 
@@ -202,6 +243,15 @@ def _projections(folder: Path) -> tuple[Array, Array]:
 
     found: tuple[Array, Array] = loaded(read, str(folder), COMMAND)
     return found
+
+
+def _text(text: str) -> str:
+    """A text as the authors' tokenizer takes it, in the form that makes transformers' do so.
+
+    In lower case nothing is read as ``[SEP]``, and only a blank, not an empty text, is the
+    token ``[EMPTY]``.
+    """
+    return text.lower() or " "
 
 
 def _array_hash(array: Array) -> str:
