@@ -99,7 +99,7 @@ def test_votes_are_sampled_at_the_temperature_of_the_settings(small_shop: Path) 
         ({"readtable_tokens": 0}, "readtable_tokens must be at least 1, not 0"),
         (
             {"row_context": "random", "context_rows": 6},
-            'with row_context = "random" context_rows must be at most 5, not 6',
+            'context_rows must be at most 5 with row_context = "random", not 6',
         ),
     ],
 )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 
@@ -96,3 +97,33 @@ AT_LEAST_ONE = (
 NOT_NEGATIVE = ("rounds", "max_rows", "context_rows", "refresh_s")
 POSITIVE = ("timeout_s", "profile_s", "source_s", "answer_s")
 """Settings by the numbers they take; a None is not looked at."""
+
+
+def out_of_range(given: Any, sample_rows: int) -> Iterator[tuple[str, str]]:
+    """Settings whose value cannot be, and what it has to be, as of ``k``: "be at least 1".
+
+    Args:
+        given: the ``Settings``.
+        sample_rows: rows of a table that are known without asking its source.
+    """
+    for name in AT_LEAST_ONE:
+        value = getattr(given, name)
+        if value is not None and value < 1:
+            yield name, "be at least 1"
+    if given.rerank_k is not None and given.rerank_k < 2:  # one table has no order
+        yield "rerank_k", "be at least 2"
+    if given.row_context == "random" and given.context_rows > sample_rows:
+        yield "context_rows", f'be at most {sample_rows} with row_context = "random"'
+    if not 0 <= given.vote_temperature <= 2:  # what providers take
+        yield "vote_temperature", "be 0 to 2"
+    for name, words in WORDS.items():
+        if getattr(given, name) not in words:
+            yield name, f"be {one_of(words)}"
+    for name in NOT_NEGATIVE:
+        if not getattr(given, name) >= 0:
+            yield name, "not be negative"
+    for name in POSITIVE:
+        value = getattr(given, name)
+        # servers and timers take no infinite one
+        if value is not None and not 0 < value < math.inf:
+            yield name, "be positive and finite"

@@ -24,6 +24,7 @@
 
 Every error has a ``code`` (stable, for programs), a message (what is wrong,
 with the value) and a ``hint`` (the next command to type), both without passwords.
+Where an error is raised without a hint, that of its class is told.
 Errors of other libraries are wrapped where they arise, with ``raise … from``.
 """
 
@@ -39,16 +40,17 @@ class DbragError(Exception):
 
     Args:
         message: what is wrong, one line, with the offending value as ``repr``.
-        hint: what to type or change next; may be empty.
+        hint: what to type or change next; empty: the ``default_hint`` of the class.
     """
 
     code: ClassVar[str] = "failed"
     exit_code: ClassVar[int] = 1
+    default_hint: ClassVar[str] = ""
 
     def __init__(self, message: str, hint: str = "") -> None:
         # Messages of drivers are passed on, and may repeat a URL or a DSN.
         self.message = mask_secrets(message)
-        self.hint = mask_secrets(hint)
+        self.hint = mask_secrets(hint or self.default_hint)
         super().__init__(self.message)
 
     def to_dict(self) -> dict[str, str]:
@@ -136,12 +138,14 @@ class PromptTooLong(ModelError):
     """The prompt does not fit the model's context."""
 
     code = "prompt_too_long"
+    default_hint = "ask about fewer tables (--tables), or use a model with a longer context"
 
 
 class InvalidReply(ModelError):
     """A chat model's reply does not follow the JSON schema it was given."""
 
     code = "invalid_reply"
+    default_hint = "ask again, or use a stronger model: --model provider:name"
 
 
 class ExecutionError(DbragError):
@@ -159,6 +163,7 @@ class UnknownName(ExecutionError):
     """
 
     code = "unknown_name"
+    default_hint = "see the tables and columns: dbrag search QUESTION"
 
     def __init__(
         self,

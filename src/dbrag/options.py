@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import MISSING, dataclass, field, fields, replace
 from pathlib import Path
 from types import UnionType
 from typing import Any, TypeVar, get_args, get_type_hints
@@ -211,9 +211,24 @@ def read_notes(
     return notes
 
 
+def leave_out(kind: type[Any], name: str, *, variable: bool = False) -> str:
+    """The way out of a value that is out of range: the field's default.
+
+    Args:
+        kind: the dataclass of the field.
+        variable: whether ``DBRAG_…`` sets it, too.
+    """
+    default = next(one.default for one in fields(kind) if one.name == name)
+    also = f" (DBRAG_{name.upper()})" if variable else ""
+    told = "" if default in (None, MISSING, ()) else f", {default!r}"
+    return f"leave {name}{also} out for the default{told}"
+
+
 def _name(key: Any, where: str) -> str:
     if not isinstance(key, str):
-        raise UsageError(f"[{where}] holds the name {key!r}, which is no text")
+        raise UsageError(
+            f"[{where}] holds the name {key!r}, which is no text", f"write it as text: {str(key)!r}"
+        )
     return key
 
 

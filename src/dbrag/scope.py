@@ -81,8 +81,11 @@ def chosen(
     only = {resolve(catalog, name) for name in tables}
     never = {resolve(catalog, name) for name in exclude}
     if only & never:
-        both = ", ".join(sorted(str(ref) for ref in only & never))
-        raise UsageError(f"asked to use and to exclude the same tables: {both}")
+        both = ", ".join(sorted(repr(str(ref)) for ref in only & never))
+        raise UsageError(
+            f"asked to use and to exclude the same tables: {both}",
+            "leave them out of --tables or of --exclude",
+        )
     return only or None, never
 
 
@@ -158,7 +161,9 @@ def checked_counts(**counts: int | None) -> None:
     """
     for name, value in counts.items():
         if value is not None and value < 1:
-            raise UsageError(f"{name} must be at least 1, not {value!r}")
+            raise UsageError(
+                f"{name} must be at least 1, not {value!r}", f"leave {name} out for the default"
+            )
 
 
 def indexed_sources(settings: Settings) -> tuple[str, ...]:

@@ -5,7 +5,6 @@ Paths in ``dbrag.toml`` are relative to its folder, all others to the working di
 
 from __future__ import annotations
 
-import math
 import os
 import tomllib
 from collections.abc import Callable, Mapping
@@ -13,7 +12,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from dbrag.convert import AT_LEAST_ONE, CONVERT, KIND_NAMES, NOT_NEGATIVE, POSITIVE, is_of, one_of
+from dbrag.convert import CONVERT, KIND_NAMES, is_of, one_of, out_of_range
 from dbrag.convert import WORDS as _WORDS
 from dbrag.errors import UsageError
 from dbrag.options import (
@@ -22,6 +21,7 @@ from dbrag.options import (
     OpenOptions,
     SourceOptions,
     TableNote,
+    leave_out,
     read_notes,
     read_options,
 )
@@ -166,31 +166,12 @@ class Settings:
         for name, kind in (("source", SourceOptions), ("files", FileOptions)):
             options = getattr(self, _TABLES[name])
             if not isinstance(options, Mapping):
-                raise UsageError(f"{name} must be a table, not {options!r}")
+                raise UsageError(f"{name} must be a table, not {options!r}", f"write [{name}.…]")
             read = {key: read_options(kind, one, f"{name}.{key}") for key, one in options.items()}
             object.__setattr__(self, _TABLES[name], read)
-        for name in AT_LEAST_ONE:
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise UsageError(f"{name} must be at least 1, not {value!r}")
-        if self.rerank_k is not None and self.rerank_k < 2:  # one table has no order
-            raise UsageError(f"rerank_k must be at least 2, not {self.rerank_k!r}")
-        if self.row_context == "random" and self.context_rows > SAMPLE_ROWS:
-            told = f"context_rows must be at most {SAMPLE_ROWS}, not {self.context_rows!r}"
-            raise UsageError(f'with row_context = "random" {told}')
-        if not 0 <= self.vote_temperature <= 2:  # what providers take
-            raise UsageError(f"vote_temperature must be 0 to 2, not {self.vote_temperature!r}")
-        for name, words in _WORDS.items():
-            if getattr(self, name) not in words:
-                raise UsageError(f"{name} must be {one_of(words)}, not {getattr(self, name)!r}")
-        for name in NOT_NEGATIVE:
-            if not getattr(self, name) >= 0:
-                raise UsageError(f"{name} must not be negative, not {getattr(self, name)!r}")
-        for name in POSITIVE:
-            value = getattr(self, name)
-            # servers and timers take no infinite one
-            if value is not None and not 0 < value < math.inf:
-                raise UsageError(f"{name} must be positive and finite, not {value!r}")
+        for name, wanted in out_of_range(self, SAMPLE_ROWS):
+            value, hint = getattr(self, name), leave_out(Settings, name, variable=True)
+            raise UsageError(f"{name} must {wanted}, not {value!r}", hint)
 
     @property
     def cache_dir(self) -> Path:
@@ -390,7 +371,8 @@ def _checked(name: str, value: Any, where: str, *, typed: bool = False) -> Any:
         return CONVERT[kind](value)
     except (ValueError, TypeError) as error:
         wanted = one_of(_WORDS[name]) if name in _WORDS else KIND_NAMES[kind]
-        raise UsageError(f"{name} in {where} must be {wanted}, not {value!r}") from error
+        hint = leave_out(Settings, name)
+        raise UsageError(f"{name} in {where} must be {wanted}, not {value!r}", hint) from error
 
 
 _TABLES = {"source": "source_options", "files": "file_options", "notes": "notes", "joins": "joins"}

@@ -136,7 +136,7 @@ def test_a_model_that_is_missing_does_not_end_the_sweep(
         (("k", "2", "x"), "k must be a whole number, not 'x'"),
         (("k", "51"), "K is at most 50, the tables of a ranking, not 51"),
         (("k", "1"), "rerank_k must be at least 2, not 1"),
-        (("l", "2", "6", "--rows", "random"), "context_rows must be at most 5, not 6"),
+        (("l", "2", "6", "--rows", "random"), "context_rows must be at most 5 with"),
         (("votes", "0"), "votes must be at least 1, not 0"),
         (("votes", "1", "--rows", "none"), "a sweep over votes takes no --rows"),
         (("k", "2", "--task", "answers"), "a sweep over k is no run of eval answers"),

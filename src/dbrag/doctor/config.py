@@ -63,7 +63,8 @@ def _hint(error: UsageError, place: str) -> str:
     variable = _VARIABLE.search(error.message)
     if variable:
         return f"unset {variable[0]}, or export {variable[0]}=… as it has to be"
-    return error.hint or f"correct it in {place}, then dbrag doctor"
+    hint = error.hint or "correct it, then dbrag doctor"
+    return hint if place in error.message else f"in {place}: {hint}"
 
 
 def _holds_password(path: Path) -> bool:

@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 _FORMATS = (
     "a JSON list of {db_id, question, query[, tables, answer]}, or a CSV question,tables[,sql]"
 )
+_CHECK = "check --questions"
+_NAMED = 'mend it, or name its tables beside it: "tables": ["…"]'
 
 _QUOTED = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|`[^`]*`|--[^\n]*|/\*.*?\*/", re.DOTALL)
 _WHERE = re.compile(r"\bwhere\b", re.IGNORECASE)
@@ -121,10 +123,10 @@ def read_text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8-sig")
     except FileNotFoundError as error:
-        raise UsageError(f"no question file {str(path)!r}", "check --questions") from error
+        raise UsageError(f"no question file {str(path)!r}", _CHECK) from error
     except OSError as error:
         reason = error.strerror or str(error)
-        raise UsageError(f"cannot read the questions {str(path)!r}: {reason}") from error
+        raise UsageError(f"cannot read the questions {str(path)!r}: {reason}", _CHECK) from error
     except UnicodeDecodeError as error:
         raise UsageError(f"{str(path)!r} is not UTF-8 text", f"expected {_FORMATS}") from error
 
@@ -149,7 +151,7 @@ def sample(questions: Sequence[Question], limit: int | None, seed: int = 0) -> l
         UsageError: a limit below 1.
     """
     if limit is not None and limit < 1:
-        raise UsageError(f"--limit must be at least 1, not {limit!r}")
+        raise UsageError(f"--limit must be at least 1, not {limit!r}", "leave it out for all")
     if limit is None or limit >= len(questions):
         return list(questions)
     members: dict[str, list[int]] = {}
@@ -233,7 +235,7 @@ def tables_in(sql: str, dialect: str = "sqlite") -> list[str]:
         tree = sqlglot.parse_one(sql, dialect=dialect)
     except (SqlglotError, RecursionError) as error:
         first = str(error).splitlines()[0]
-        raise UsageError(f"the gold SQL does not parse: {first}") from error
+        raise UsageError(f"the gold SQL {sql!r:.80} does not parse: {first}", _NAMED) from error
     own = {cte.alias.casefold() for cte in tree.find_all(exp.CTE)}
     names = [table.name for table in tree.find_all(exp.Table, bfs=False)]
     return list(dict.fromkeys(name for name in names if name and name.casefold() not in own))
@@ -299,7 +301,7 @@ def _json_records(text: str, path: Path) -> list[tuple[str, Mapping[str, Any]]]:
     records: list[tuple[str, Mapping[str, Any]]] = []
     for i, record in enumerate(data):
         if not isinstance(record, dict):
-            raise UsageError(f"record {i} of {path.name!r} is not an object: {record!r:.80}")
+            raise _unfit(f"record {i} of {path.name!r} is not an object: {record!r:.80}")
         records.append((f"record {i}", record))
     return records
 
@@ -315,9 +317,7 @@ def _csv_records(text: str, path: Path) -> list[tuple[str, Mapping[str, Any]]]:
                 "the first line must be: question,tables or question,tables,sql",
             )
         if any(names.count(name) > 1 for name in ("question", "tables", "sql")):
-            raise UsageError(
-                f"{str(path)!r} names a column twice: {names!r}", f"expected {_FORMATS}"
-            )
+            raise _unfit(f"{str(path)!r} names a column twice: {names!r}")
         reader.fieldnames = names
         for row in reader:
             place = f"line {reader.line_num}"
@@ -329,17 +329,21 @@ def _csv_records(text: str, path: Path) -> list[tuple[str, Mapping[str, Any]]]:
             tables = [name.strip() for name in row["tables"].split(";") if name.strip()]
             records.append((place, {**row, "tables": tables, "csv": True}))
     except csv.Error as error:
-        raise UsageError(f"line {reader.line_num} of {path.name!r} is not CSV: {error}") from error
+        raise _unfit(f"line {reader.line_num} of {path.name!r} is not CSV: {error}") from error
     return records
+
+
+def _unfit(message: str) -> UsageError:
+    return UsageError(message, f"expected {_FORMATS}")
 
 
 def _question(id_: str, record: Mapping[str, Any], lookup: _Lookup) -> Question:
     question = record.get("question")
     if not isinstance(question, str) or not question.strip():
-        raise UsageError(f"no question but {question!r:.80}")
+        raise _unfit(f"no question but {question!r:.80}")
     sql = record.get("sql") if record.get("csv") else record.get("query")
     if sql is not None and not isinstance(sql, str):
-        raise UsageError(f"the gold SQL is not text but {sql!r:.80}")
+        raise _unfit(f"the gold SQL is not text but {sql!r:.80}")
     sql = sql.strip() if sql and sql.strip() else None
     tables = _gold_tables(record, sql, lookup)
     return Question(
@@ -360,13 +364,13 @@ def _gold_tables(
     if names is not None and not (
         isinstance(names, list) and all(isinstance(name, str) for name in names)
     ):
-        raise UsageError(f"tables is not a list of names but {names!r:.80}")
+        raise _unfit(f"tables is not a list of names but {names!r:.80}")
     if record.get("csv"):
         found = [lookup.anywhere(name) for name in names or ()]
     else:
         db_id = record.get("db_id")
         if not isinstance(db_id, str):
-            raise UsageError(f"no db_id but {db_id!r:.80}")
+            raise _unfit(f"no db_id but {db_id!r:.80}")
         source = lookup.source(db_id)
         if names is None:
             if sql is None:
@@ -388,7 +392,8 @@ def _gold_answer(answer: Any) -> GoldAnswer | None:
         columns = tuple(str(name) for name in names)
         rows = tuple(tuple(row) for row in listed)
     except (KeyError, TypeError) as error:
-        raise UsageError(f"answer is not {{columns, rows}} but {answer!r:.80}") from error
-    if any(len(row) != len(columns) for row in rows):
-        raise UsageError(f"a row of the gold answer has not {len(columns)} values")
+        raise _unfit(f"answer is not {{columns, rows}} but {answer!r:.80}") from error
+    for row in rows:
+        if len(row) != len(columns):
+            raise _unfit(f"a row of the gold answer has not {len(columns)} values: {row!r:.80}")
     return GoldAnswer(columns, rows)

@@ -257,7 +257,7 @@ def _unknown_name(names: Names) -> UnknownName:
             hints.append(unknown.hint)
     return UnknownName(
         "; ".join(dict.fromkeys(messages)),
-        "; ".join(dict.fromkeys(hints)) or "see the tables and columns: dbrag search QUESTION",
+        "; ".join(dict.fromkeys(hints)),
         names=tuple(dict.fromkeys(u.name for u in names.unknown.values())),
         suggestions=tuple(dict.fromkeys(suggestions)),
     )

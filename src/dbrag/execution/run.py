@@ -13,7 +13,7 @@ from sys import getsizeof
 from typing import TYPE_CHECKING, Any
 
 from dbrag.arrow import arrow_type
-from dbrag.errors import LimitReached
+from dbrag.errors import ExecutionError, LimitReached
 from dbrag.execution.limits import within
 from dbrag.types import Execution, ResultColumn
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 _BATCH_ROWS = 1000
 _BATCH_BYTES = 4 * 2**20
 _MB = 2**20
+MEND = "mend the statement, or ask in other words; its columns: dbrag search QUESTION"
 _SERVER_GRACE_S = 1.0
 """The server's own limit comes second: ours has a message that names the tables."""
 
@@ -72,14 +73,18 @@ def run(
 
 def run_admitted(source: Source, admitted: Admitted, settings: Settings) -> Execution:
     """:func:`run` with what the guard gave and the limits of the settings."""
-    return run(
-        source,
-        admitted.sql,
-        timeout_s=settings.timeout_s,
-        max_rows=settings.max_result_rows,
-        max_mb=settings.max_result_mb,
-        tables=admitted.tables,
-    )
+    try:
+        return run(
+            source,
+            admitted.sql,
+            timeout_s=settings.timeout_s,
+            max_rows=settings.max_result_rows,
+            max_mb=settings.max_result_mb,
+            tables=admitted.tables,
+        )
+    except ExecutionError as error:
+        error.hint = error.hint or MEND  # few engines say how
+        raise
 
 
 def _collect(

@@ -120,7 +120,10 @@ def read_manifest(directory: Path) -> Manifest | None:
         return None
     except OSError as error:
         reason = error.strerror or str(error)
-        raise IndexUnusable(f"cannot read {str(path)!r}: {reason}") from error
+        raise IndexUnusable(
+            f"cannot read {str(path)!r}: {reason}",
+            "check its permissions, or choose another folder with --index DIR",
+        ) from error
     except ValueError as error:
         raise IndexUnusable(f"{str(path)!r} is damaged: it is not JSON", REBUILD) from error
     if not isinstance(data, dict) or data.get("format") != FORMAT:

@@ -288,7 +288,9 @@ def _run(session: Any, inputs: frozenset[str], ids: Sequence[Sequence[int]]) -> 
     try:
         states = session.run(None, {name: feed[name] for name in inputs if name in feed})[0]
     except Exception as error:  # onnxruntime's exceptions have no common base
-        raise ModelError(f"the text encoder failed: {_one_line(error)}") from error
+        raise ModelError(
+            f"the text encoder failed: {_one_line(error)}", "dbrag doctor looks at its files"
+        ) from error
     weight = mask[:, :, None].astype(np.float32)
     mean = (states * weight).sum(1) / weight.sum(1)
     norm = np.maximum(np.linalg.norm(mean, axis=1, keepdims=True), 1e-12)

@@ -42,6 +42,7 @@ BATCH_BYTES = 250_000
 TIMEOUT_S = 60.0
 _WAITS_S = (1.0, 2.0, 4.0, 8.0)
 _LONGEST_WAIT_S = 60.0
+_EMBEDS = "check that it is a model of embeddings, and its address"
 _AGAIN = frozenset({408, 409, 429, 500, 502, 503, 504})
 _EMPTY = "-"
 """Stands for an empty text, which OpenAI refuses."""
@@ -132,12 +133,13 @@ class RemoteEmbedder:
             ordered = sorted(data["data"], key=lambda item: item["index"])
             vectors = np.array([item["embedding"] for item in ordered], np.float32)
         except (KeyError, TypeError, ValueError) as error:
-            raise ModelError(f"{self._name!r} gave no vectors: {_short(data)}") from error
+            raise ModelError(f"{self._name!r} gave no vectors: {_short(data)}", _EMBEDS) from error
         dim = self._dim or (vectors.shape[1] if vectors.ndim == 2 else 0)
         if vectors.shape != (len(texts), dim) or dim < 1 or not np.isfinite(vectors).all():
             raise ModelError(
                 f"{self._name!r} gave {vectors.shape} numbers for {len(texts)} texts"
-                + (f" of {self._dim} each" if self._dim else "")
+                + (f" of {self._dim} each" if self._dim else ""),
+                _EMBEDS,
             )
         self._dim = dim
         return vectors
@@ -159,7 +161,9 @@ class RemoteEmbedder:
                     try:
                         return response.json()
                     except ValueError as error:
-                        raise ModelError(f"{self._name!r} did not answer with JSON") from error
+                        raise ModelError(
+                            f"{self._name!r} did not answer with JSON", _EMBEDS
+                        ) from error
                 last = self._failure(response)
                 if response.status_code not in _AGAIN or "insufficient_quota" in response.text:
                     break
@@ -199,7 +203,10 @@ class RemoteEmbedder:
         if response.status_code == 404:
             hint = "check the model's name and the address"
             return ModelError(f"{self._name!r} was not found at {self.endpoint}: {text}", hint)
-        return ModelError(f"{self._name!r} failed ({status}): {text}")
+        return ModelError(
+            f"{self._name!r} failed ({status}): {text}",
+            "try again later, or set another encoder (DBRAG_ENCODER)",
+        )
 
 
 def _default_url(provider: str) -> str:

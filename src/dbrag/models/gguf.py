@@ -70,7 +70,10 @@ def _read(reader: _Reader, path: Path, size: int) -> GGUFHeader:
         )
     version = reader.scalar("I")
     if version not in (2, 3):
-        raise WeightsError(f"{str(path)!r} is GGUF version {version}; 2 and 3 can be loaded")
+        raise WeightsError(
+            f"{str(path)!r} is GGUF version {version}; 2 and 3 can be loaded",
+            "take a newer file of the model: --model local:/path/to/model.gguf",
+        )
     tensors, keys = reader.count(), reader.count()
     meta: dict[str, Any] = {}
     for _ in range(keys):

@@ -9,6 +9,8 @@ from typing import Any
 from dbrag.errors import ModelError, PromptTooLong
 from dbrag.models.base import Reply
 
+AGAIN = "ask again; if it stays, dbrag doctor"
+
 
 class _Choice:
     """One completion as it arrives."""
@@ -79,7 +81,7 @@ class LlamaStream(threading.Thread):
     def replies(self, charge_prompt: bool) -> list[Reply]:
         """The completions; prompt tokens are on the first one, if they are to be charged."""
         if any(not choice.finish for choice in self._choices):
-            raise ModelError("the local model stopped without finishing its reply")
+            raise ModelError("the local model stopped without finishing its reply", AGAIN)
         first = self._choices[0].usage
         cached = (first.get("prompt_tokens_details") or {}).get("cached_tokens", 0)
         return [
@@ -103,9 +105,8 @@ def failure(name: str, answer: Any) -> ModelError:
         if error.get("type") == "exceed_context_size_error":
             return PromptTooLong(
                 f"a prompt of {error.get('n_prompt_tokens', 0):,} tokens exceeds the "
-                f"{error.get('n_ctx', 0):,} tokens of {name!r}",
-                "ask about fewer tables (--tables), or use a model with a longer context",
+                f"{error.get('n_ctx', 0):,} tokens of {name!r}"
             )
         error = error.get("message", error)
     text = " ".join(str(error).split())
-    return ModelError(f"{name!r} failed: {text[:300]}")
+    return ModelError(f"{name!r} failed: {text[:300]}", AGAIN)

@@ -31,7 +31,7 @@ from dbrag.errors import InvalidReply, ModelError, ModelNotInstalled, PromptTooL
 from dbrag.models.base import Prompt, Reply
 from dbrag.models.gguf import GGUFHeader, read_header
 from dbrag.models.json_schema import problem_of
-from dbrag.models.llama_stream import LlamaStream, failure
+from dbrag.models.llama_stream import AGAIN, LlamaStream, failure
 from dbrag.models.machine import available_memory, usable_cores
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ class LlamaModel:
         """
         with self._lock:
             if self._closed:
-                raise ModelError(f"{self._name!r} is closed")
+                raise ModelError(f"{self._name!r} is closed", "make a new one")
             if self._server is None:
                 xllamacpp = _import_xllamacpp()
                 self._check_memory()
@@ -221,7 +221,8 @@ class LlamaModel:
                 self._header = read_header(self._path)
             except OSError as error:
                 raise WeightsError(
-                    f"cannot read {str(self._path)!r}: {error.strerror or error}"
+                    f"cannot read {str(self._path)!r}: {error.strerror or error}",
+                    "check its permissions",
                 ) from error
         return self._header
 
@@ -270,7 +271,9 @@ class LlamaModel:
         try:
             return str(_import_xllamacpp().json_schema_to_grammar(json.dumps(dict(schema))))
         except (RuntimeError, ValueError, TypeError) as error:
-            raise ModelError(f"the JSON schema cannot be followed: {error}") from error
+            raise ModelError(
+                f"the JSON schema cannot be followed: {error}", "simplify it"
+            ) from error
 
     def _check_json(self, replies: Sequence[Reply], schema: Mapping[str, Any]) -> None:
         # llama.cpp ignores a schema it does not understand, so its word is not enough
@@ -314,7 +317,7 @@ class LlamaModel:
             # tearing the engine down under it crashes the process
             self._streams = {each for each in self._streams if each.is_alive()}
         if stream.cancelled:
-            raise ModelError(f"{self._name!r} was closed while it answered")
+            raise ModelError(f"{self._name!r} was closed while it answered", "ask again")
         if stream.failure is not None:
             raise failure(self._name, stream.failure) from stream.cause
         return stream.replies(charge_prompt)
@@ -341,7 +344,7 @@ class LlamaModel:
             response = connection.getresponse()
             data = json.loads(response.read())
         except (OSError, http.client.HTTPException, ValueError) as error:
-            raise ModelError(f"{self._name!r} does not answer: {error}") from error
+            raise ModelError(f"{self._name!r} does not answer: {error}", AGAIN) from error
         finally:
             connection.close()
         if not isinstance(data, dict) or "error" in data:

@@ -99,7 +99,7 @@ class RemoteModel:
             InvalidReply: a reply against ``schema``.
         """
         if self._closed:
-            raise ModelError(f"{self._name!r} is closed")
+            raise ModelError(f"{self._name!r} is closed", "make a new one")
         distinct = n if temperature > 0 else 1
         settings: dict[str, Any] = {
             "temperature": temperature,
@@ -234,20 +234,22 @@ class RemoteModel:
             return error
         text = _one_line(error)
         if isinstance(error, exceptions.ModelContextWindowExceededError):
-            return PromptTooLong(
-                f"the prompt exceeds the context of {self._name!r}",
-                "ask about fewer tables (--tables), or use a model with a longer context",
-            )
+            return PromptTooLong(f"the prompt exceeds the context of {self._name!r}")
         if isinstance(error, exceptions.ModelAuthenticationError):
             return ModelError(f"{self._name!r} refused the key: {text}", "check the API key")
         if isinstance(error, exceptions.ModelNotFoundError):
             return ModelError(f"{self._name!r} was not found: {text}", "check the model's name")
         timeouts = (exceptions.ModelTimeoutError, exceptions.ModelRequestTimeout, TimeoutError)
         if isinstance(error, timeouts):
-            return ModelError(f"{self._name!r} did not answer within {self._timeout_s:g} s")
+            return ModelError(
+                f"{self._name!r} did not answer within {self._timeout_s:g} s",
+                "ask again, or use a faster model (--model)",
+            )
         if isinstance(error, exceptions.ModelConnectionError):
             return ModelError(f"cannot reach {self._name!r}: {text}", "check the network")
-        return ModelError(f"{self._name!r} failed: {text}")
+        return ModelError(
+            f"{self._name!r} failed: {text}", "ask again later, or use another model (--model)"
+        )
 
 
 def _build(spec: str) -> Any:
@@ -295,7 +297,10 @@ def _build(spec: str) -> Any:
             "name the model provider:model, such as openai:NAME, anthropic:NAME, ollama:NAME",
         ) from error
     except Exception as error:  # a provider's library has errors of its own (AWS profiles, …)
-        raise ModelError(f"{spec!r} cannot be set up: {_one_line(error)}") from error
+        raise ModelError(
+            f"{spec!r} cannot be set up: {_one_line(error)}",
+            "check what the provider reads: keys, profile, region",
+        ) from error
 
 
 def _known_as(spec: str) -> str:

@@ -97,7 +97,7 @@ class FunctionModel:
         """
         with self._lock:
             if self.closed:
-                raise ModelError(f"{self._name!r} is closed")
+                raise ModelError(f"{self._name!r} is closed", "make a new one")
             words = len(_WORD.findall(prompt.text()))
             if words > self._context_tokens:
                 raise PromptTooLong(
@@ -186,7 +186,7 @@ class HashEmbedder:
 
     def __init__(self, dim: int = 64) -> None:
         if dim < 1:
-            raise ModelError(f"dim must be at least 1, not {dim!r}")
+            raise ModelError(f"dim must be at least 1, not {dim!r}", "leave it out for 64")
         self._dim = dim
 
     @property

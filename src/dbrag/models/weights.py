@@ -104,7 +104,7 @@ def glance(name: str, settings: Settings, *, deep: bool = False) -> tuple[Path, 
         if deep:
             _check_hash(path, spec)
     except OSError as error:
-        raise WeightsError(f"cannot read {str(path)!r}: {error.strerror or error}") from error
+        raise _unreadable(path, error) from error
     return path, deep or _stamp_holds(stamp, path, spec)
 
 
@@ -163,7 +163,7 @@ def verify(path: Path, spec: WeightsSpec, *, stamp: Path | None = None) -> Path:
             return path
         _check_hash(path, spec)
     except OSError as error:
-        raise WeightsError(f"cannot read {str(path)!r}: {error.strerror or error}") from error
+        raise _unreadable(path, error) from error
     _write_stamp(stamp, path, spec)
     return path
 
@@ -236,8 +236,14 @@ def check_gguf(path: Path) -> Path:
             f"no such model file {str(path)!r}", "--model local:/path/to/model.gguf"
         ) from error
     except OSError as error:
-        raise WeightsError(f"cannot read {str(path)!r}: {error.strerror or error}") from error
+        raise _unreadable(path, error) from error
     return path
+
+
+def _unreadable(path: Path, error: OSError) -> WeightsError:
+    return WeightsError(
+        f"cannot read {str(path)!r}: {error.strerror or error}", "check its permissions"
+    )
 
 
 def file_sha256(path: Path) -> str:

@@ -52,6 +52,8 @@ def cannot(
         errors: of all programs: one that failed for another reason knew how to answer.
         strange: words of the question that the source does not know.
     """
+    if not failure.hint:
+        failure.hint = "ask in other words, or name the tables that hold it: --tables NAME"
     if not isinstance(failure, UnknownName):
         return failure
     if not all(isinstance(error, UnknownName) for error in errors):

@@ -72,7 +72,7 @@ def trace(
             f"there is no row {row + 1}: the answer has {len(execution.rows):,}", "choose another"
         )
     if limit < 1:
-        raise UsageError(f"limit is {limit}", "choose 1 or more")
+        raise UsageError(f"limit must be at least 1, not {limit!r}", "leave it out for 20")
     tracer = _Tracer(program, tables)
     place = _column_place(execution, column)
     statement, some = tracer.statement(execution.rows[row], place, limit, run)

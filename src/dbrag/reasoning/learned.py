@@ -247,7 +247,7 @@ def admit(
         UsageError: its source is not open, or it names none and several could run it.
     """
     if pair.source and pair.source not in sources:
-        raise UsageError(f"its source {pair.source!r} is not open")
+        raise UsageError(f"its source {pair.source!r} is not open", "name it with --source")
     names = [pair.source] if pair.source else list(sources)
     admitted: list[Solved] = []
     reason: DbragError | None = None
@@ -260,9 +260,12 @@ def admit(
             reason = reason or error
     if len(admitted) > 1:
         found = ", ".join(solved.source for solved in admitted)
-        raise UsageError(f"{len(admitted)} sources could run it ({found}): add its -- source: line")
+        raise UsageError(
+            f"{len(admitted)} sources could run it ({found}): add its -- source: line",
+            f"-- source: {admitted[0].source}",
+        )
     if not admitted:
-        raise reason or UsageError("no source is open")
+        raise reason or UsageError("no source is open", "name one with --source")
     return admitted[0]
 
 

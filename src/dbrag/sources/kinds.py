@@ -65,7 +65,9 @@ def files_below(folder: str) -> Iterator[str]:
     def fail(error: OSError) -> None:
         if error.filename == folder:
             reason = error.strerror or str(error)
-            raise SourceUnreadable(f"cannot read folder {folder!r}: {reason}") from error
+            raise SourceUnreadable(
+                f"cannot read folder {folder!r}: {reason}", "check its permissions"
+            ) from error
 
     for place, folders, files in os.walk(folder, onerror=fail):
         if "manifest.json" in files and is_index(place):

@@ -170,7 +170,9 @@ class SqlSource(Named):
             except DBAPIError as error:
                 raise sqlite.translate(error.orig or error, self._path) from error
             except SQLAlchemyError as error:
-                raise SourceError(f"cannot read the schema of {self._path!r}: {error}") from error
+                raise SourceError(
+                    f"cannot read the schema of {self._path!r}: {error}", "dbrag doctor looks at it"
+                ) from error
             sqlite.check_unchanged(self._path, _mark_of(connection))
             return tables
 

@@ -163,7 +163,7 @@ def _open_mode(path: str) -> tuple[str, str]:
     try:
         status = os.stat(path)
         if not stat.S_ISREG(status.st_mode):
-            raise SourceUnreadable(f"{path!r} is not a file")
+            raise SourceUnreadable(f"{path!r} is not a file", "name a database file")
         with plain_read(path) as file:
             header = file.read(_HEADER_BYTES)
     except OSError as error:
@@ -295,7 +295,7 @@ def translate(error: BaseException, path: str) -> DbragError:
             limit = MAX_CELL_BYTES // 2**20
             return LimitReached(f"a value is larger than {limit} MB", "cut it: substr(…, 1, 1000)")
         case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_AUTH:
-            return ExecutionError(f"only reading is allowed: {text}")
+            return ExecutionError(f"only reading is allowed: {text}", "write SELECT")
     for start in ("no such column: ", "no such table: "):
         if text.startswith(start):
             return UnknownName(text, names=(text.removeprefix(start),))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dbrag.errors import UsageError
+from dbrag.options import leave_out
 
 BASES = ("coarse", "bm25", "contriever", "dtr")
 """Rank tables one by one."""
@@ -59,7 +60,10 @@ class BaselineOptions:
                 "--sub-questions is for jar",
             )
         if not 0 < self.solver_s < float("inf"):
-            raise UsageError(f"solver_s must be positive and finite, not {self.solver_s!r}")
+            raise UsageError(
+                f"solver_s must be positive and finite, not {self.solver_s!r}",
+                leave_out(BaselineOptions, "solver_s"),
+            )
 
 
 NO_OPTIONS = BaselineOptions()

@@ -80,7 +80,8 @@ def _check_lengths(rows: Sequence[tuple[Any, ...]], table: Table) -> None:
             if isinstance(value, str) and len(value) > LONG_TEXT_CHARACTERS:
                 raise LimitReached(
                     f"a text in {table.ref}.{column.name} is longer than "
-                    f"{LONG_TEXT_CHARACTERS:,} characters"
+                    f"{LONG_TEXT_CHARACTERS:,} characters",
+                    f'leave the column out: redact = ["{table.ref.name}.{column.name}"]',
                 )
 
 

@@ -216,7 +216,8 @@ class _Room:
     def too_long(self) -> PromptTooLong:
         """The error that says so."""
         return PromptTooLong(
-            f"all rows of {self._n_tables} tables take more than {self._limit:,} tokens"
+            f"all rows of {self._n_tables} tables take more than {self._limit:,} tokens",
+            "raise readtable_tokens, or use a model with a longer context",
         )
 
 

@@ -125,7 +125,10 @@ def make_diff(a: str, b: str, metric: str | None = None, questions: Path | None 
                 f"{run.name!r} was not run: {run.not_run['reason']}", run.not_run["command"]
             )
     if left.task != right.task:
-        raise UsageError(f"{left.name!r} is of {left.task}, {right.name!r} of {right.task}")
+        raise UsageError(
+            f"{left.name!r} is of {left.task}, {right.name!r} of {right.task}",
+            f"name two runs of one task: dbrag eval {left.task} --out DIR makes one",
+        )
     known_files = left.file[1] and right.file[1]
     if known_files and left.file[1] != right.file[1]:
         raise UsageError(

@@ -215,13 +215,19 @@ def read_text(given: str, what: str) -> str:
         try:
             given = sys.stdin.read()
         except UnicodeDecodeError as error:
-            raise UsageError(f"standard input is not UTF-8 text: {error}") from error
+            raise UsageError(
+                f"standard input is not UTF-8 text: {error}",
+                "convert it first: iconv -f latin1 -t utf-8 FILE | …",
+            ) from error
     if not given.strip():
         raise UsageError(f"the {what} is empty", 'write it in quotes: "…", or "-" and pipe it')
     try:
         given.encode("utf-8")
     except UnicodeEncodeError as error:
-        raise UsageError(f"the {what} is not valid UTF-8 text") from error
+        raise UsageError(
+            f"the {what} is not valid UTF-8 text: {given!r:.80}",
+            "write it as UTF-8 into a file, then: dbrag … - < FILE",
+        ) from error
     return given
 
 

@@ -69,7 +69,10 @@ def _evaluate(run: Run, task: str, options: dict[str, Any]) -> int:
     from dbrag.interfaces.cli.notices import LiveLine, index_text
 
     if run.sources:
-        raise UsageError("eval reads the databases under --data, not --source")
+        raise UsageError(
+            f"eval reads the databases under --data, not --source {run.sources[0]!r}",
+            "leave --source out: dbrag eval … --data DIR",
+        )
     settings = run.settings(votes=options.pop("votes", None), membership=options.pop("membership"))
     method = check_method(task, options["method"])
     baseline = BaselineOptions(options.pop("weights", None), options.pop("sub_questions", None))

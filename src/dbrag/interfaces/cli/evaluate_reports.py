@@ -147,7 +147,9 @@ def stats(run: Run, /, data: str, questions: tuple[str, ...], distinct: bool) ->
 
 def _no_sources(run: Run) -> None:
     if run.sources:
-        raise UsageError("eval reads runs and --data, not --source")
+        raise UsageError(
+            f"eval reads runs and --data, not --source {run.sources[0]!r}", "leave --source out"
+        )
 
 
 def _print(document: Document) -> None:

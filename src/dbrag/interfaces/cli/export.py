@@ -118,7 +118,9 @@ class ResultFiles:
             scratch.replace(target)
         except OSError as error:
             reason = error.strerror or str(error)
-            raise DbragError(f"cannot write {str(target)!r}: {reason}") from error
+            raise DbragError(
+                f"cannot write {str(target)!r}: {reason}", "choose another file, or free some space"
+            ) from error
         finally:
             scratch.unlink(missing_ok=True)
         return note

@@ -25,6 +25,8 @@ _UNSAFE_JSON = re.compile(f"[{_UNSAFE}]")
 class OutputLost(DbragError):
     """Standard output cannot be written (a full disk, for one)."""
 
+    default_hint = "free some space, or send it elsewhere: dbrag … > FILE"
+
 
 @contextlib.contextmanager
 def json_only(active: bool) -> Iterator[None]:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from dbrag.interfaces.cli.notices import Events
     from dbrag.types import Answer
 
+_ANOTHER = "choose another file for --trace"
 _START = '{"kind": "dbrag trace", "schema": 1'
 
 
@@ -55,19 +56,18 @@ class TraceFile:
                 self._scratch.replace(self._target)
         except OSError as problem:
             if error is None:
-                raise DbragError(_unwritable(self._target, problem)) from problem
+                raise DbragError(_unwritable(self._target, problem), _ANOTHER) from problem
         finally:
             if self._scratch is not None:
                 self._scratch.unlink(missing_ok=True)
 
     def _open(self, path: str) -> None:
         target = Path(path).expanduser().resolve()
-        hint = "choose another file for --trace"
         try:
             if target.is_file() and target.stat().st_size:
                 with target.open("rb") as file:
                     if file.read(len(_START)) != _START.encode():
-                        raise UsageError(f"{path!r} exists and is not a trace of dbrag", hint)
+                        raise UsageError(f"{path!r} exists and is not a trace of dbrag", _ANOTHER)
             if target.exists() and not target.is_file():
                 with target.open("ab"):  # a pipe or a device: written in place
                     pass
@@ -75,7 +75,7 @@ class TraceFile:
                 self._scratch = target.with_name(f".{target.name}.{os.getpid()}.part")
                 self._scratch.touch()
         except OSError as error:
-            raise UsageError(_unwritable(target, error), hint) from error
+            raise UsageError(_unwritable(target, error), _ANOTHER) from error
         self._target = target
 
     def _text(self, error: BaseException | None) -> str:

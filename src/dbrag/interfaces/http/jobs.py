@@ -59,6 +59,7 @@ class JobCancelled(DbragError):
     """Somebody cancelled the job."""
 
     code = "cancelled"
+    default_hint = "send the request again"
 
 
 @dataclass(eq=False)

@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dbrag.errors import UsageError
+from dbrag.options import leave_out
 
+_MAKE = "python -c 'import secrets; print(secrets.token_urlsafe(32))' makes one"
 TOKEN_VARIABLE = "DBRAG_API_TOKEN"  # noqa: S105 - the name of a variable
 MIN_TOKEN_CHARS = 16
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -70,19 +72,32 @@ class ServeOptions:
                 "leave it out: 127.0.0.1, this machine alone",
             )
         if not 0 <= self.port <= 65535:
-            raise UsageError(f"--port must be 0 to 65535, not {self.port!r}")
+            raise UsageError(
+                f"--port must be 0 to 65535, not {self.port!r}", "--port 0 takes a free one"
+            )
         for name in ("workers", "queue", "results", "results_mb", "body_bytes"):
             if getattr(self, name) < 1:
-                raise UsageError(f"{name} must be at least 1, not {getattr(self, name)!r}")
+                raise UsageError(
+                    f"{name} must be at least 1, not {getattr(self, name)!r}",
+                    leave_out(ServeOptions, name),
+                )
         if self.asks is not None and self.asks < 1:
-            raise UsageError(f"asks must be at least 1, not {self.asks!r}")
+            raise UsageError(
+                f"asks must be at least 1, not {self.asks!r}", leave_out(ServeOptions, "asks")
+            )
         for name in ("timeout_s", "body_s"):
             if not 0 < getattr(self, name) < float("inf"):
                 value = getattr(self, name)
-                raise UsageError(f"{name} must be positive and finite, not {value!r}")
+                raise UsageError(
+                    f"{name} must be positive and finite, not {value!r}",
+                    leave_out(ServeOptions, name),
+                )
         for name in ("rate", "history", "grace_s"):
             if not getattr(self, name) >= 0:
-                raise UsageError(f"{name} must not be negative, not {getattr(self, name)!r}")
+                raise UsageError(
+                    f"{name} must not be negative, not {getattr(self, name)!r}",
+                    leave_out(ServeOptions, name),
+                )
         for name in self.hosts:
             if not _NAME.fullmatch(name):
                 raise UsageError(
@@ -141,8 +156,8 @@ def read_token(file: str | None, environ: os._Environ[str] | dict[str, str]) -> 
     try:
         token = data.decode("ascii").strip()
     except UnicodeDecodeError as error:
-        raise UsageError(f"the token in {file!r} is not plain ASCII") from error
-    _check_token(token, file)
+        raise UsageError(f"the token in {file!r} is not plain ASCII", _MAKE) from error
+    _check_token(token, f"the token in {file!r}")
     return token
 
 
@@ -150,10 +165,9 @@ def _check_token(token: str, where: str = "the token") -> None:
     """Raises:
     UsageError: it is short, or not printable ASCII; it is not repeated in the message.
     """
-    hint = "python -c 'import secrets; print(secrets.token_urlsafe(32))' makes one"
     if len(token) < MIN_TOKEN_CHARS:
         raise UsageError(
-            f"{where} has {len(token)} characters; a token needs at least {MIN_TOKEN_CHARS}", hint
+            f"{where} has {len(token)} characters; a token needs at least {MIN_TOKEN_CHARS}", _MAKE
         )
     if not _TOKEN.fullmatch(token) or len(token) > 4096:
-        raise UsageError(f"{where} must be one line of at most 4,096 printable ASCII signs", hint)
+        raise UsageError(f"{where} must be one line of at most 4,096 printable ASCII signs", _MAKE)

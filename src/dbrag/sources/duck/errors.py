@@ -48,15 +48,18 @@ def statement_error(error: Exception, location: str, memory_mb: int) -> DbragErr
                 "ask for less, or raise engine_mb (DBRAG_ENGINE_MB)",
             )
         case duckdb.InterruptException():
-            return ExecutionError("the statement was cancelled")
+            return ExecutionError("the statement was cancelled", "run it again")
         case duckdb.PermissionException():
-            return ExecutionError(f"only reading is allowed: {text}")
+            return ExecutionError(f"only reading is allowed: {text}", "write SELECT")
         case duckdb.BinderException() | duckdb.CatalogException():
             return _unknown_name(str(error)) or ExecutionError(text)
         case duckdb.IOException() | duckdb.SerializationException():
             return SourceError(f"cannot read {location!r}: {text}", "check the file and the disk")
         case duckdb.FatalException() | duckdb.InternalException():
-            return SourceError(f"DuckDB failed while reading {location!r}: {text}", "try again")
+            return SourceError(
+                f"DuckDB failed while reading {location!r}: {text}",
+                "run it again; if it stays: dbrag doctor",
+            )
     if "orrupt" in text:
         return _corrupt(location, text)
     return ExecutionError(text or type(error).__name__)

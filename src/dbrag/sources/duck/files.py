@@ -97,7 +97,10 @@ class FilesSource(Named):
             tables = [self._reflected(cursor, key) for key in self._tables]
         if not any(table.columns for table in tables):
             reason = tables[0].comment if tables else "there is no table"
-            raise SourceUnreadable(f"no table of {self._location!r} can be read: {reason}")
+            raise SourceUnreadable(
+                f"no table of {self._location!r} can be read: {reason}",
+                'mend the files, or tell how to read them: [files."PATTERN"] in dbrag.toml',
+            )
         return sorted(tables, key=lambda table: table.ref.name)
 
     def left_out(self) -> Sequence[SkippedSource]:

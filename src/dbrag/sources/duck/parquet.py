@@ -197,7 +197,10 @@ def _unified(schemas: Sequence[pa.Schema], table: FileTable) -> dict[str, Readin
                 kinds.append(field.type)
     readings = {name: reading(name, kinds) for name, kinds in types.items()}
     if not any(one.type is not None for one in readings.values()):
-        raise SourceUnreadable(f"{table.path!r} has no column that can be read")
+        raise SourceUnreadable(
+            f"{table.path!r} has no column that can be read",
+            'leave it out: skip = true in [files."PATTERN"]',
+        )
     return readings
 
 

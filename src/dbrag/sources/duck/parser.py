@@ -128,7 +128,7 @@ def parse_select(sql: str) -> ParsedSelect:
             ).fetchall()[0]
     # TypeError: half a character. ValueError: a kind that only the engine knows (CONNECT).
     except (duckdb.Error, TypeError, ValueError) as error:
-        raise Refused(f"the statement cannot be read: {_one_line(error)}") from error
+        raise Refused(f"the statement cannot be read: {_one_line(error)}", _HINT) from error
     try:
         tree = json.loads(text)
     except RecursionError as error:

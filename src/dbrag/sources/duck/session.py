@@ -121,7 +121,8 @@ class DuckSession:
         unknown = parsed.table_functions - _TABLE_FUNCTIONS
         if unknown and (unknown := unknown - self._functions()):
             raise ExecutionError(
-                f"only reading is allowed: the function {min(unknown)!r} may not stand in a FROM"
+                f"only reading is allowed: the function {min(unknown)!r} may not stand in a FROM",
+                "write SELECT … FROM a table",
             )
         return parsed
 

@@ -40,9 +40,7 @@ def translate(error: BaseException, location: str) -> DbragError:
     if known is not None:
         return known
     if number in (1054, 1109, 1146, 1305):
-        names = tuple(_NAME.findall(text)[:1])
-        hint = "see the tables and columns: dbrag search QUESTION"
-        return UnknownName(text, hint, names=names)
+        return UnknownName(text, names=tuple(_NAME.findall(text)[:1]))
     if number in _NO_RIGHT:
         return ExecutionError(
             f"the database user has no right to do this: {text}",
@@ -56,7 +54,9 @@ def translate(error: BaseException, location: str) -> DbragError:
             "use an encrypted connection or a socket, or: pip install cryptography",
         )
     if number == 0 and isinstance(error, (UnicodeError, ValueError, RuntimeError)):
-        return ExecutionError(f"the driver cannot read the answer: {type(error).__name__}")
+        return ExecutionError(
+            f"the driver cannot read the answer: {type(error).__name__}", "select other columns"
+        )
     if number == 0:
         return _lost(location)
     return ExecutionError(text or type(error).__name__)

@@ -253,7 +253,10 @@ def kill_query(raw: Any) -> None:
     )
     try:
         if _identity(second) != getattr(raw, "_dbrag_server", None):
-            raise SourceError("a second connection leads to another server")
+            raise SourceError(
+                "a second connection leads to another server",
+                "name one server in the URL, no balancer",
+            )
         _run(second, f"KILL QUERY {int(raw.thread_id())}")
     finally:
         second.close()

@@ -58,8 +58,7 @@ def translate(error: BaseException, location: str) -> DbragError:
     if _UNKNOWN.search(text):
         found = _NAME.search(text)
         name = next((part for part in found.groups() if part), "") if found else ""
-        hint = "see the tables and columns: dbrag search QUESTION"
-        return UnknownName(text, hint, names=(name,) if name else ())
+        return UnknownName(text, names=(name,) if name else ())
     if _TIME.search(text) and not _UNREACHED.search(text):
         return LimitReached(f"the server stopped the statement: {text}", "ask for less")
     connecting = names & {"OperationalError", "InterfaceError", "OSError", "InternalError"}
@@ -80,5 +79,7 @@ def translate(error: BaseException, location: str) -> DbragError:
     if "read-only" in text.lower() or "read only" in text.lower() or "readonly" in text.lower():
         return ExecutionError(f"only reading is allowed: {text}", "write SELECT")
     if isinstance(error, OSError) or names & {"InterfaceError"}:
-        return SourceError(f"{location!r} cannot be read: {text}", "try again")
+        return SourceError(
+            f"{location!r} cannot be read: {text}", "run it again; if it stays: dbrag doctor"
+        )
     return ExecutionError(text or type(error).__name__)

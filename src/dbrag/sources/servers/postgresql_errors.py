@@ -87,7 +87,7 @@ _EXACT: dict[str, Callable[[str, str], DbragError]] = {
     "57014": lambda text, at: LimitReached(
         f"the server stopped the statement: {text}", "ask for less, or raise timeout_s"
     ),
-    "25006": lambda text, at: ExecutionError(f"only reading is allowed: {text}"),
+    "25006": lambda text, at: ExecutionError(f"only reading is allowed: {text}", "write SELECT"),
     "55P03": lambda text, at: SourceBusy(
         f"a table in {at!r} is locked: {text}", "somebody is altering it; try again in a moment"
     ),
