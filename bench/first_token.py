@@ -30,6 +30,7 @@ from dbrag.evaluation import config as settled
 from dbrag.evaluation.datasets import Question, file_hash
 from dbrag.evaluation.pack import read_asked
 from dbrag.evaluation.records import write_json
+from dbrag.evaluation.scripts import run_script
 from dbrag.evaluation.significance import bootstrap_median
 from dbrag.evaluation.summary import versions
 from dbrag.models.base import Prompt, Reply
@@ -260,4 +261,4 @@ def main(arguments: Sequence[str] | None = None, **models: Any) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_script(main))

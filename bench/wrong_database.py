@@ -34,6 +34,7 @@ from dbrag.evaluation.calibration import SURE
 from dbrag.evaluation.datasets import Question, file_hash, sample
 from dbrag.evaluation.pack import read_asked
 from dbrag.evaluation.records import RunFolder
+from dbrag.evaluation.scripts import run_script
 from dbrag.evaluation.significance import wilson
 from dbrag.settings import Settings, load_settings
 
@@ -233,4 +234,4 @@ def main(arguments: Sequence[str] | None = None, **models: Any) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_script(main))

@@ -22,6 +22,7 @@ from dbrag.evaluation import run_eval
 from dbrag.evaluation.experiments import RETRIEVAL_DEPTH
 from dbrag.evaluation.records import RECORDS
 from dbrag.evaluation.report import summary_table
+from dbrag.evaluation.scripts import run_script
 from dbrag.settings import Settings, load_settings
 
 if TYPE_CHECKING:
@@ -100,7 +101,10 @@ def plan(given: argparse.Namespace, settings: Settings) -> list[Planned]:
             runs.append(Planned(name, task, method, _with(changed, given.kind, value)))
     names = [run.name for run in runs]
     if len(set(names)) < len(names):
-        raise UsageError(f"two of the values {given.values!r} would have one folder")
+        raise UsageError(
+            f"two of the values {given.values!r} would have one folder",
+            "give them another --out each",
+        )
     return runs
 
 
@@ -110,13 +114,18 @@ def _with(settings: Settings, kind: str, value: str) -> Settings:
     try:
         number = int(value)
     except ValueError as error:
-        raise UsageError(f"{kind} must be a whole number, not {value!r}") from error
+        raise UsageError(
+            f"{kind} must be a whole number, not {value!r}", f"sweep.py {kind} 2 4 …"
+        ) from error
     if kind == "votes":
         return replace(settings, votes=number)
     if kind == "l":
         return replace(settings, context_rows=number, program_rows="context")
     if number > RETRIEVAL_DEPTH:
-        raise UsageError(f"K is at most {RETRIEVAL_DEPTH}, the tables of a ranking, not {number!r}")
+        raise UsageError(
+            f"K is at most {RETRIEVAL_DEPTH}, the tables of a ranking, not {number!r}",
+            "leave it out",
+        )
     return replace(settings, rerank_k=number)
 
 
@@ -169,4 +178,4 @@ def _parser() -> argparse.ArgumentParser:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_script(main))

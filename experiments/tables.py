@@ -8,12 +8,14 @@ Each takes the folder or the file of a run, see ``--help``.
 from __future__ import annotations
 
 import argparse
+import math
 import sys
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from dbrag.errors import DbragError
+from dbrag.errors import DbragError, UsageError
 from dbrag.evaluation.calibration import SURE, calibration
 from dbrag.evaluation.compare import compare
 from dbrag.evaluation.records import read_records, read_summary, write_slim
@@ -24,6 +26,9 @@ from dbrag.evaluation.report import (
     reliability_table,
     summary_table,
 )
+from dbrag.evaluation.scripts import run_script
+
+_NEEDED = ("n", "failed", "interval", "by_tables", "seconds", "tokens")
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -58,7 +63,10 @@ def main(arguments: list[str] | None = None) -> int:
             print(paper_table(_measured(given.runs)), end="")
         elif given.command == "calibration":
             thresholds = given.threshold or [SURE]
-            told = {run.stem: calibration(read_records(run), thresholds) for run in given.runs}
+            told = {
+                name: calibration(read_records(run), thresholds)
+                for name, run in _named(given.runs).items()
+            }
             print(calibration_table(told), reliability_table(told), sep="\n", end="")
             for name in [name for name, kinds in told.items() if not any(kinds.values())]:
                 print(f"{name} tells neither agreement nor confidence", file=sys.stderr)
@@ -72,18 +80,37 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
+def _named(runs: Sequence[Path]) -> dict[str, Path]:
+    """Runs by name: that of the folder or file, with its place where two have the same."""
+    names = [(run if run.is_dir() else run.with_suffix("")).resolve().name for run in runs]
+    alike = {name for name, n in Counter(names).items() if n > 1}
+    return {str(run) if name in alike else name: run for name, run in zip(names, runs, strict=True)}
+
+
 def _measured(runs: list[Path]) -> dict[str, Mapping[str, Any]]:
     """The summaries by run; of what was not run, standard error tells why."""
-    found = {run.stem: read_summary(run) for run in runs}
+    found = {name: read_summary(run) for name, run in _named(runs).items()}
     for name, summary in found.items():
         if "not_run" in summary:
             told = summary["not_run"]
             print(f"{name} not run: {told['reason']}. {told['command']}", file=sys.stderr)
-    return {name: summary for name, summary in found.items() if "not_run" not in summary}
+    measured: dict[str, Mapping[str, Any]] = {
+        name: summary for name, summary in found.items() if "not_run" not in summary
+    }
+    for name, told in measured.items():
+        lacking = [key for key in _NEEDED if key not in told]
+        if lacking:
+            raise UsageError(
+                f"the summary of {name!r} lacks {lacking[0]!r}", "take the file as it was written"
+            )
+    return measured
 
 
 def _probability(text: str) -> float:
-    value = float(text)
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
     if not 0 <= value <= 1:
         raise argparse.ArgumentTypeError(f"must lie between 0 and 1, not {text!r}")
     return value
@@ -91,12 +118,13 @@ def _probability(text: str) -> float:
 
 def _compare(a: Path, b: Path, metrics: list[str] | None, questions: bool) -> None:
     comparisons = compare(a, b, metrics)
-    print(comparison_table(comparisons, a.stem, b.stem), end="")
+    left, right = (*_named([a, b]), str(b))[:2]  # one name only where a run is compared with itself
+    print(comparison_table(comparisons, left, right), end="")
     if questions:
         for comparison in comparisons:
-            print(f"\n{comparison.metric}: {b.stem} wins {', '.join(comparison.wins) or '–'}")
-            print(f"{comparison.metric}: {b.stem} loses {', '.join(comparison.losses) or '–'}")
+            print(f"\n{comparison.metric}: {right} wins {', '.join(comparison.wins) or '–'}")
+            print(f"{comparison.metric}: {right} loses {', '.join(comparison.losses) or '–'}")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_script(main))
