@@ -131,6 +131,17 @@ def test_runs_that_do_not_fit(tmp_path: Path) -> None:
         make_diff(a, str(tmp_path / "b"))
 
 
+def test_a_question_file_of_other_runs(tmp_path: Path) -> None:
+    a, b = write_run(tmp_path / "a", A), write_run(tmp_path / "b", B)
+    file = tmp_path / "mine.csv"
+    file.write_text("question,tables\nHow many?,shop.a\n")
+    with pytest.raises(
+        UsageError, match=r"mine\.csv' holds no question of the runs: .*'dev-0'"
+    ) as e:
+        make_diff(a, b, questions=file)
+    assert e.value.hint.startswith("--questions dev.json")
+
+
 def test_question_files(tmp_path: Path) -> None:
     file = tmp_path / "mine.csv"
     file.write_text('Question,tables,sql\nHow many?,shop.a,"SELECT 1, 2"\n Who? ,shop.b,\n')

@@ -116,7 +116,7 @@ def make_diff(a: str, b: str, metric: str | None = None, questions: Path | None 
 
     Raises:
         UsageError: a run or the questions cannot be read, the runs share no question, are of
-            two tasks, or have no such metric.
+            two tasks, of another question file, or have no such metric.
     """
     left, right = read_runs([a, b])
     for run in (left, right):
@@ -148,8 +148,19 @@ def make_diff(a: str, b: str, metric: str | None = None, questions: Path | None 
         tuple(id_ for id_ in ours if id_ not in theirs),
         tuple(id_ for id_ in theirs if id_ not in ours),
         tuple(found),
-        read_asked(questions) if questions else {},
+        _asked(questions, shared, left.file[0]) if questions else {},
     )
+
+
+def _asked(file: Path, shared: Sequence[str], name: str) -> dict[str, Asked]:
+    """The questions of the runs; ``name`` is what their file was called, if that is known."""
+    asked = read_asked(file)
+    if not asked.keys() & set(shared):
+        raise UsageError(
+            f"{str(file)!r} holds no question of the runs: theirs are {shared[0]!r} and so on",
+            f"--questions {name or 'FILE'}: the file that they asked",
+        )
+    return asked
 
 
 def _change(id_: str, a: Record, b: Record, key: str) -> Change:
