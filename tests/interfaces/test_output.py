@@ -239,7 +239,10 @@ def test_a_full_device() -> None:
         process = start(PRINT, "demo", stdout=full)
         _, err = process.communicate(timeout=30)
     assert process.returncode == 1
-    assert err == "error: cannot write the output: No space left on device\n"
+    assert err == (
+        "error: cannot write the output: No space left on device\n"
+        "  try: free some space, or send it elsewhere: dbrag … > FILE\n"
+    )
 
 
 @pytest.mark.skipif(os.name == "nt", reason="POSIX accounting")

@@ -154,7 +154,7 @@ def test_wrong_cells(db: dbrag.Database) -> None:
     ]:
         with pytest.raises(UsageError, match=message):
             db.source_rows(answer, row, column)
-    with pytest.raises(UsageError, match="limit is 0"):
+    with pytest.raises(UsageError, match="limit must be at least 1, not 0"):
         db.source_rows(answer, limit=0)
     with pytest.raises(UsageError):
         db.source_rows(db.sql("SELECT 1"))
