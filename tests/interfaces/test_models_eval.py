@@ -136,13 +136,30 @@ def test_eval(cli, run_eval) -> None:
         "questions": "q.json",
         "limit": 9,
         "seed": 4,
-        "out": "o",
+        "out": Path("o"),
         "resume": True,
         "method": "naive",
         "baseline": BaselineOptions(),
     }
     value = cli("eval", "retrieval", "--data", "d", "--questions", "q.json", "--json").json
     assert value["R@5"] == 0.966
+
+
+def test_an_interrupted_run_says_how_to_go_on(
+    cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(task: str, *, out: Path, **arguments: Any) -> None:
+        out.mkdir(parents=True, exist_ok=True)
+        raise KeyboardInterrupt
+
+    module = importlib.import_module("dbrag.evaluation.experiments")
+    monkeypatch.setattr(module, "run_eval", interrupted)
+    monkeypatch.chdir(tmp_path)
+    done = cli("eval", "answers", "--data", "d", "--questions", "q.json")
+    assert done.code == 130
+    (folder,) = (tmp_path / "dbrag-eval").iterdir()
+    kept = f"what was done is kept: --resume --out dbrag-eval/{folder.name} goes on"
+    assert done.err.splitlines()[-2:] == [kept, "error: interrupted"]
 
 
 def test_the_orders_of_a_reranking_are_told() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -62,7 +63,7 @@ def answers(run: Run, /, **options: Any) -> int:
 
 def _evaluate(run: Run, task: str, options: dict[str, Any]) -> int:
     from dbrag.evaluation.baselines.names import FROM_MODEL, BaselineOptions
-    from dbrag.evaluation.config import asks_chat
+    from dbrag.evaluation.config import asks_chat, out_folder
     from dbrag.evaluation.experiments import run_eval
     from dbrag.evaluation.methods import check_method
     from dbrag.interfaces.cli.ask import tell_remote
@@ -78,6 +79,7 @@ def _evaluate(run: Run, task: str, options: dict[str, Any]) -> int:
     baseline = BaselineOptions(options.pop("weights", None), options.pop("sub_questions", None))
     chat = asks_chat(settings, task, method) or baseline.sub_questions == FROM_MODEL
     tell_remote(settings, chat=chat)
+    folder = options["out"] = out_folder(options["out"], options["resume"], task, method)
     live = LiveLine(run)
 
     def record(done: int, total: int, entry: Mapping[str, Any]) -> None:
@@ -92,6 +94,11 @@ def _evaluate(run: Run, task: str, options: dict[str, Any]) -> int:
             progress=lambda state: live.show(index_text(state)),
             **options,
         )
+    except KeyboardInterrupt:
+        live.clear()
+        if folder.exists():
+            output.note(f"what was done is kept: --resume --out {shlex.quote(str(folder))} goes on")
+        raise
     finally:
         live.clear()
     if run.json:
