@@ -178,6 +178,7 @@ def test_a_summary_is_told_without_braces() -> None:
     from dbrag.interfaces.cli.evaluate import _summary_lines
 
     summary = {
+        "errors": {},  # nothing to tell
         "macro": {"Row": {"precision": 0.5, "f1": 0.25}},
         "by_tables": {"1": {"n": 3, "EX": 0.5}},
         "interval": {"EX": {"databases": [None, None], "questions": [0.1, 0.2]}},

@@ -118,7 +118,7 @@ def _summary_lines(summary: Mapping[str, Any]) -> list[str]:
                 figures = {key: one for key, one in (told or {}).items() if key != "bins"}
                 lines += [f"by {kind}: {_inner(figures)}"] if figures else []
         elif isinstance(value, dict):
-            lines.append(f"{name}: {_inner(value)}")
+            lines += [f"{name}: {_inner(value)}"] if value else []
         else:
             lines.append(f"{name}: {_number(value)}")
     return lines
