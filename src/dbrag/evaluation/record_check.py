@@ -7,7 +7,6 @@ is checked, others may hold anything.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -27,7 +26,16 @@ def fault(record: Any) -> str | None:
 
 def summary_fault(summary: Mapping[str, Any]) -> str | None:
     """The same of what ``summary.json`` or ``config.json`` tells of a run."""
-    return _first(summary, SUMMARY_CHECKS)
+    return _first(summary, SUMMARY_CHECKS) or _figures(summary)
+
+
+def _figures(summary: Mapping[str, Any]) -> str | None:
+    """The metrics of a summary, of its groups, and the macro figures: what a table shows of it."""
+    known = summary.get("interval") or ()
+    checks = {**dict.fromkeys(known, _or_null(_share)), "macro": _each(_each(_share)), "n": _count}
+    groups = [one for key in ("by_tables", "by_where") for one in (summary.get(key) or {}).values()]
+    found = (_first(one, checks) for one in [summary, *groups])
+    return next((told for told in found if told), None)
 
 
 def _first(value: Mapping[str, Any], checks: Mapping[str, Check]) -> str | None:
@@ -39,9 +47,9 @@ def _is(wanted: str, test: Callable[[Any], bool]) -> Check:
     return lambda key, value: None if test(value) else f"{key!r} is {value!r:.60}, not {wanted}"
 
 
-def _finite(value: Any) -> bool:
+def _number(value: Any, most: float) -> bool:
     number = isinstance(value, int | float) and not isinstance(value, bool)
-    return number and math.isfinite(value)
+    return number and 0 <= value <= most  # neither NaN nor what no float can hold
 
 
 def _or_null(check: Check) -> Check:
@@ -62,15 +70,35 @@ def _with(**checks: Check) -> Check:
     return lambda key, value: _object(key, value) or _first(value, checks)
 
 
+def _holding(**checks: Check) -> Check:
+    """An object in which these keys are, and pass."""
+
+    def checked(key: str, value: Any) -> str | None:
+        lacking = [name for name in checks if name not in value] if _is_object(value) else []
+        return f"{key!r} lacks {lacking[0]!r}" if lacking else _with(**checks)(key, value)
+
+    return checked
+
+
+def _is_object(value: Any) -> bool:
+    return isinstance(value, Mapping)
+
+
 _text = _is("a text", lambda value: isinstance(value, str) and value != "")
-_amount = _is("a number from 0 up", lambda value: _finite(value) and value >= 0)
-_share = _is("a number from 0 to 1", lambda value: _finite(value) and 0 <= value <= 1)
+_MOST = 10**15
+"""Beyond what any run counts, and far from where sums of floats overflow."""
+_amount = _is("a number from 0 up to 1e15", lambda value: _number(value, _MOST))
+_share = _is("a number from 0 to 1", lambda value: _number(value, 1))
 _count = _is(
-    "a whole number from 0 up",
-    lambda value: isinstance(value, int) and not isinstance(value, bool) and value >= 0,
+    "a whole number from 0 up to 1e15",
+    lambda value: isinstance(value, int) and _number(value, _MOST),
 )
-_list = _is("a list", lambda value: isinstance(value, list))
-_object = _is("an object", lambda value: isinstance(value, Mapping))
+_texts = _is(
+    "a list of texts",
+    lambda value: isinstance(value, list) and all(isinstance(one, str) for one in value),
+)
+_object = _is("an object", _is_object)
+_string = _is("a text", lambda value: isinstance(value, str))
 _error = _is(
     "an error with its code",
     lambda value: isinstance(value.get("code") if isinstance(value, Mapping) else value, str),
@@ -78,7 +106,8 @@ _error = _is(
 _answer = _or_null(
     _with(
         status=_text,
-        sql=_or_null(_is("a text", lambda value: isinstance(value, str))),
+        sql=_or_null(_string),
+        tables=_or_null(_texts),
         agreement=_or_null(_share),
         confidence=_or_null(_share),
     )
@@ -93,13 +122,18 @@ CHECKS: Mapping[str, Check] = {
     "rerank": _or_null(_with(k=_count, votes=_count, valid=_count)),
     "prediction": _answer,
     "told": _answer,
-    "gold": _or_null(_with(tables=_or_null(_list))),
+    "gold": _or_null(_with(tables=_or_null(_texts))),
     "seconds": _amount,
     "stages": _or_null(_each(_amount)),
     "tokens": _or_null(_each(_count)),
     "error": _or_null(_error),
 }
 _task = _is("'retrieval' or 'answers'", lambda value: value in ("retrieval", "answers"))
+_numbered = _is(
+    "an object by whole numbers",
+    lambda value: _is_object(value) and all(map(str.isdecimal, value)),
+)
+_groups = _each(_holding(n=_count))
 _config = _with(
     task=_or_null(_task),
     data=_or_null(_with(tables=_count, sources=_count)),
@@ -110,5 +144,12 @@ SUMMARY_CHECKS: Mapping[str, Check] = {
     "task": _or_null(_task),
     "config": _or_null(_config),
     "versions": _or_null(_object),
-    "not_run": _object,
+    "not_run": _holding(reason=_string, command=_string),
+    "n": _count,
+    "failed": _count,
+    "interval": _or_null(_object),
+    "by_tables": _or_null(lambda key, value: _numbered(key, value) or _groups(key, value)),
+    "by_where": _or_null(_groups),
+    "seconds": _or_null(_holding(median=_amount, p95=_amount)),
+    "tokens": _or_null(_holding(median=_amount)),
 }

@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import IO, Any, Self
 
 from dbrag.errors import UsageError
-from dbrag.evaluation.record_check import fault
+from dbrag.evaluation.record_check import fault, summary_fault
 from dbrag.index.locks import owned
 
 CONFIG, RECORDS, SUMMARY = "config.json", "records.jsonl", "summary.json"
@@ -250,9 +250,24 @@ def read_summary(run: Path) -> dict[str, Any]:
     """The summary of a finished run (its folder), or of a published one (its ``.json``).
 
     Raises:
-        UsageError: there is none.
+        UsageError: there is none, or it holds what no summary can.
     """
-    return read_json(run / SUMMARY if run.is_dir() else run.with_suffix(".json"))
+    file = run / SUMMARY if run.is_dir() else run.with_suffix(".json")
+    return usable(file, read_json(file))
+
+
+def usable(file: Path, summary: dict[str, Any]) -> dict[str, Any]:
+    """What a file tells of a run, each part of the right kind.
+
+    Raises:
+        UsageError: a part is of another.
+    """
+    wrong = summary_fault(summary)
+    if wrong:
+        raise UsageError(
+            f"{str(file)!r} is none of dbrag eval: {wrong}", "take the file as it was written"
+        )
+    return summary
 
 
 def _natural(id_: str) -> tuple[str, int]:

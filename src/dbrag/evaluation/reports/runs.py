@@ -15,8 +15,15 @@ from typing import Any
 
 from dbrag.errors import UsageError
 from dbrag.evaluation.paper import Corpus, corpus_of
-from dbrag.evaluation.record_check import summary_fault
-from dbrag.evaluation.records import CONFIG, RECORDS, SUMMARY, Record, read_json, read_records
+from dbrag.evaluation.records import (
+    CONFIG,
+    RECORDS,
+    SUMMARY,
+    Record,
+    read_json,
+    read_records,
+    usable,
+)
 from dbrag.evaluation.reports.document import DASH, plain, span
 from dbrag.evaluation.significance import bootstrap
 from dbrag.evaluation.summary import score
@@ -277,7 +284,7 @@ def _read(name: str, path: Path) -> Run:
     versions = (summary or {}).get("versions") or {}
     if summary is not None and "not_run" in summary:
         told = summary["not_run"]
-        why = {key: str(told.get(key) or "") for key in ("reason", "command")}
+        why = {key: told[key] for key in ("reason", "command")}
         return Run(name, str(summary.get("task")), (), config, versions, why)
     records = tuple(read_records(records_file))
     if not records:
@@ -294,13 +301,7 @@ def _read(name: str, path: Path) -> Run:
 
 def _told(file: Path, whole: bool = True) -> dict[str, Any]:
     """What a summary tells, or (not ``whole``) a configuration, each part of the right kind."""
-    told = read_json(file) if whole else {"config": read_json(file)}
-    wrong = summary_fault(told)
-    if wrong:
-        raise UsageError(
-            f"{str(file)!r} is none of dbrag eval: {wrong}", "take the file as it was written"
-        )
-    return told
+    return usable(file, read_json(file) if whole else {"config": read_json(file)})
 
 
 def _files(path: Path) -> tuple[Path, Path]:
