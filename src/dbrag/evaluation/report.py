@@ -7,6 +7,7 @@ from typing import Any
 
 from dbrag.evaluation.compare import Comparison
 from dbrag.evaluation.metrics import OVERLAPS, overlap_key
+from dbrag.evaluation.reports.markdown import cell_markdown
 from dbrag.evaluation.significance import Interval
 
 
@@ -155,13 +156,11 @@ def comparison_table(comparisons: Sequence[Comparison], a: str = "a", b: str = "
 
 
 def markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A Markdown table; bars inside cells are escaped."""
+    """A Markdown table; cells are escaped (:func:`cell_markdown`)."""
     lines = [header, ["---"] + ["---:"] * (len(header) - 1), *rows]
-    return "\n".join("| " + " | ".join(_escaped(c) for c in line) + " |" for line in lines) + "\n"
-
-
-def _escaped(cell: str) -> str:
-    return cell.replace("|", "\\|").replace("\n", " ")
+    return (
+        "\n".join("| " + " | ".join(cell_markdown(c) for c in line) + " |" for line in lines) + "\n"
+    )
 
 
 def _percent(value: float | None) -> str:

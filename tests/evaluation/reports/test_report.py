@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from dbrag.errors import UsageError
+from dbrag.evaluation.report import summary_table
 from dbrag.evaluation.reports.build import Report, make_report, write_report
 from dbrag.evaluation.reports.costs import Price
 from dbrag.evaluation.reports.document import Figure, Heading, Table
@@ -357,6 +358,24 @@ def test_names_are_data(tmp_path: Path) -> None:
     assert rules
     header = len(tables(report, "run")[0].header)
     assert rules[0].replace("\\|", "").count("|") == header + 1
+
+
+def test_a_name_is_no_mark_of_markdown(tmp_path: Path) -> None:
+    name = r"![x](http://a/b.png) \| *i* _u_ ~~d~~"
+    path = write_run(tmp_path / "run", RANKED, "retrieval")
+    told = r"!\[x](http://a/b.png) \\\| \*i\* \_u\_ \~\~d\~\~"
+    text = markdown_of(make_report([f"{name}={path}"]).document)
+    assert f"| {told} | retrieval |" in text
+    assert "![" not in text
+    published = Path(__file__).parents[3] / "experiments" / "results" / "spider-dev-dbrag.json"
+    assert f"| {told} |" in summary_table({name: json.loads(published.read_text())})
+
+
+def test_code_cannot_end_its_block(tmp_path: Path) -> None:
+    command = "pip install a\n```\n# no title"
+    missing = not_run(tmp_path / "dtr", "retrieval", "dtr", "gone", command)
+    text = markdown_of(make_report([missing]).document)
+    assert f"\n````sh\n{command}\n````\n" in text
 
 
 def test_what_cannot_be_written_is_told(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from html import escape
 
@@ -35,7 +36,10 @@ def _block(block: Block, place_of: Callable[[Figure], str] | None) -> str:
         case Paragraph(text):
             return _text(text)
         case Code(lines, lang):
-            return f"```{lang}\n" + "\n".join(lines) + "\n```"
+            text = "\n".join(lines)
+            longest = max(map(len, re.findall("`+", text)), default=0)
+            fence = "`" * max(3, longest + 1)  # one that no line of the code ends
+            return f"{fence}{lang}\n{text}\n{fence}"
         case Table():
             return table_markdown(block)
         case Figure(_, caption, _):
@@ -47,18 +51,33 @@ def _block(block: Block, place_of: Callable[[Figure], str] | None) -> str:
 def table_markdown(block: Table) -> str:
     """A table with its caption before it; a row of one cell is filled up with empty ones."""
     width = len(block.header)
-    rule = tuple("---:" if figure else "---" for figure in block.figures)
-    lines = [block.header, rule]
+    rule = ["---:" if figure else "---" for figure in block.figures]
+    lines = [list(map(cell_markdown, block.header)), rule]
     for row in block.rows:
-        lines.append((f"*{row[0]}*", *("" for _ in range(width - 1))) if len(row) == 1 else row)
-    text = "\n".join("| " + " | ".join(map(_cell, line)) + " |" for line in lines)
+        cells = list(map(cell_markdown, row))
+        lines.append([f"*{cells[0]}*", *[""] * (width - 1)] if len(cells) == 1 else cells)
+    text = "\n".join("| " + " | ".join(line) + " |" for line in lines)
     return f"{_text(block.caption)}\n\n{text}" if block.caption else text
 
 
-def _cell(text: str) -> str:
+def cell_markdown(text: str) -> str:
+    """A cell of a table: a text on one line whose bars are no borders."""
     return _text(text).replace("|", "\\|")
 
 
+_CODE = re.compile(r"(`[^`]+`)")
+# Links and images, emphasis, and the backslash that would undo an escape; ``**`` is a mark of ours.
+_MARKS = re.compile(r"[\\\[]|(?<!\*)\*(?!\*)|(?<![^\W_])_+|_+(?![^\W_])|~~+")
+
+
 def _text(text: str) -> str:
-    # No tag of a name may become one of the page that the Markdown is shown on.
-    return escape(" ".join(text.split()), quote=False)
+    """A text of a document: its two marks stay, no character of a name is another.
+
+    No tag of a name may become one of the page that the Markdown is shown on, no name a picture
+    that it would fetch.
+    """
+    parts = _CODE.split(escape(" ".join(text.split()), quote=False))
+    parts[::2] = [
+        _MARKS.sub(lambda m: "".join(f"\\{c}" for c in m[0]), part) for part in parts[::2]
+    ]
+    return "".join(parts)
