@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import pytest
 
 from dbrag.interfaces.cli import main
 from tests.evaluation.reports.made import record, write_run
-
-if TYPE_CHECKING:
-    import pytest
 
 RESULTS = Path(__file__).parents[2] / "experiments" / "results"
 NAIVE, DBRAG = (str(RESULTS / f"spider-dev-{name}.jsonl") for name in ("naive", "dbrag"))
@@ -98,3 +96,30 @@ def test_statistics_need_no_index(tmp_path: Path, capsys: pytest.CaptureFixture[
 def test_sources_are_not_for_these(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["eval", "-s", "x.db", "report", NAIVE]) == 2
     assert "not --source" in capsys.readouterr().err
+
+
+EMPTY = [
+    (["retrieval", "--data", "", "--questions", "q.csv"], "'--data' is ''"),
+    (["answers", "--data", "x", "--questions", " "], "'--questions' is ' '"),
+    (["retrieval", "--data", "x", "--questions", "q.csv", "--out", ""], "'--out' is ''"),
+    (["retrieval", "--data", "x", "--questions", "q", "--weights", ""], "'--weights' is ''"),
+    (["retrieval", "--data", "x", "--questions", "q", "--sub-questions", ""], "'--sub-questions'"),
+    (["stats", "--data", ""], "'--data' is ''"),
+    (["stats", "--data", "x", "--questions", ""], "'--questions' is ''"),
+    (["report", NAIVE, ""], "is '', no path"),
+    (["report", NAIVE, "--out", ""], "'--out' is ''"),
+    (["report", NAIVE, "--prices", ""], "'--prices' is ''"),
+    (["compare", NAIVE, ""], "is '', no path"),
+    (["compare", NAIVE, DBRAG, "--questions", ""], "'--questions' is ''"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "told"), EMPTY)
+def test_a_variable_that_is_not_set_is_no_path(
+    arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An empty path would be this folder: all of it read, or a run written into it."""
+    assert main(["eval", *arguments]) == 2
+    error = capsys.readouterr().err
+    assert told in error
+    assert "a variable of the shell may not be set" in error

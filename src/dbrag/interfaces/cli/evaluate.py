@@ -9,7 +9,7 @@ import click
 
 from dbrag.errors import ModelError, UsageError
 from dbrag.interfaces.cli import output
-from dbrag.interfaces.cli.options import Run, common_options, membership_option, pass_run
+from dbrag.interfaces.cli.options import Run, common_options, membership_option, named, pass_run
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -25,14 +25,18 @@ def _eval_options(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in (
         membership_option,
         click.option("--resume", is_flag=True, help="Go on where --out stopped."),
-        click.option("--out", metavar="DIR", help="Folder of records.jsonl and summary.json."),
+        click.option(
+            "--out", metavar="DIR", callback=named, help="Folder of records.jsonl and summary.json."
+        ),
         click.option("--method", metavar="NAME", help="What is measured (default: dbrag itself)."),
         click.option(
             "--seed", type=int, default=0, show_default=True, metavar="S", help="Of the sample."
         ),
         click.option("--limit", type=click.IntRange(1), metavar="N", help="Questions sampled."),
-        click.option("--questions", required=True, metavar="FILE", help="JSON or CSV."),
-        click.option("--data", required=True, metavar="DIR", help="The databases."),
+        click.option(
+            "--questions", required=True, metavar="FILE", callback=named, help="JSON or CSV."
+        ),
+        click.option("--data", required=True, metavar="DIR", callback=named, help="The databases."),
     ):
         command = option(command)
     return command
@@ -40,9 +44,17 @@ def _eval_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 @evaluate.command()
 @_eval_options
-@click.option("--weights", metavar="NAME", help="Of contriever or dtr: a folder, or on the hub.")
 @click.option(
-    "--sub-questions", metavar="FILE", help='Of jar: JSON lines, or "model" to ask the chat model.'
+    "--weights",
+    metavar="NAME",
+    callback=named,
+    help="Of contriever or dtr: a folder, or on the hub.",
+)
+@click.option(
+    "--sub-questions",
+    metavar="FILE",
+    callback=named,
+    help='Of jar: JSON lines, or "model" to ask the chat model.',
 )
 @common_options
 @pass_run

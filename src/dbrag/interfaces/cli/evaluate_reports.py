@@ -9,7 +9,7 @@ import click
 
 from dbrag.errors import UsageError
 from dbrag.interfaces.cli import complete, output
-from dbrag.interfaces.cli.options import Run, common_options, pass_run
+from dbrag.interfaces.cli.options import Run, common_options, named, pass_run
 
 if TYPE_CHECKING:
     from dbrag.evaluation.reports.document import Document
@@ -25,10 +25,18 @@ KINDS = {
 
 @click.command()
 @click.argument(
-    "runs", nargs=-1, required=True, metavar="[NAME=]RUN…", shell_complete=complete.files
+    "runs",
+    nargs=-1,
+    required=True,
+    metavar="[NAME=]RUN…",
+    callback=named,
+    shell_complete=complete.files,
 )
 @click.option(
-    "--out", metavar="FILE", help="Write FILE.md and FILE.html (default: print Markdown)."
+    "--out",
+    metavar="FILE",
+    callback=named,
+    help="Write FILE.md and FILE.html (default: print Markdown).",
 )
 @click.option(
     "--title", default="Results", show_default=True, metavar="TEXT", help="Of the report."
@@ -37,7 +45,7 @@ KINDS = {
 @click.option(
     "--common", is_flag=True, help="Only questions that all runs of the same question file hold."
 )
-@click.option("--prices", metavar="FILE", help="TOML of prices of remote models.")
+@click.option("--prices", metavar="FILE", callback=named, help="TOML of prices of remote models.")
 @click.option(
     "--price",
     "given",
@@ -81,13 +89,16 @@ def report(
 
 
 @click.command()
-@click.argument("a", metavar="[NAME=]RUN", shell_complete=complete.files)
-@click.argument("b", metavar="[NAME=]RUN", shell_complete=complete.files)
+@click.argument("a", metavar="[NAME=]RUN", callback=named, shell_complete=complete.files)
+@click.argument("b", metavar="[NAME=]RUN", callback=named, shell_complete=complete.files)
 @click.option(
     "--metric", metavar="NAME", help="Decides (default: EX of answers, CR@5 of rankings)."
 )
 @click.option(
-    "--questions", metavar="FILE", help="The question file, to show questions and gold SQL."
+    "--questions",
+    metavar="FILE",
+    callback=named,
+    help="The question file, to show questions and gold SQL.",
 )
 @click.option(
     "--only",
@@ -121,8 +132,14 @@ def compare(
 
 
 @click.command()
-@click.option("--data", required=True, metavar="DIR", help="The databases.")
-@click.option("--questions", multiple=True, metavar="FILE", help="JSON or CSV; may be repeated.")
+@click.option("--data", required=True, metavar="DIR", callback=named, help="The databases.")
+@click.option(
+    "--questions",
+    multiple=True,
+    metavar="FILE",
+    callback=named,
+    help="JSON or CSV; may be repeated.",
+)
 @click.option("--distinct", is_flag=True, help="Tell equal gold tables of several databases.")
 @common_options
 @pass_run

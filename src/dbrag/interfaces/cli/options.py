@@ -136,6 +136,21 @@ def membership_option(command: Command) -> Command:
     )(command)
 
 
+def named(context: click.Context, parameter: click.Parameter, value: Any) -> Any:
+    """The callback of paths: an empty one is a variable that is not set, not this folder.
+
+    Raises:
+        UsageError: a path is empty.
+    """
+    for one in value if isinstance(value, tuple) else (value,):
+        if one is not None and not one.strip():
+            raise UsageError(
+                f"{parameter.get_error_hint(context)} is {one!r}, no path",
+                "name a file or a folder; a variable of the shell may not be set",
+            )
+    return value
+
+
 def _store(context: click.Context, parameter: click.Parameter, value: Any) -> None:
     run = context.ensure_object(Run)
     run.command = _command_of(context) or run.command
