@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from dbrag.types import Table
 
 
-class Entries(NameCheck):
+class Entries(NameCheck, ABC):
     """Adds the entries of a FROM to what a query can see."""
 
     def __init__(self, schema: Schema, rules: Rules, functions: frozenset[str]) -> None:
@@ -27,13 +28,15 @@ class Entries(NameCheck):
         self._functions = TABLE_FUNCTIONS.get(rules.name, {})
         self._own_functions = functions
 
+    @abstractmethod
     def _query(
         self, node: exp.Expr, outer: Frame | None, scope: Mapping[str, Cte]
     ) -> tuple[Columns, list[Frame]]:
-        raise NotImplementedError
+        """The columns that a query gives, and the frames of its parts."""
 
+    @abstractmethod
     def _cte_columns(self, cte: Cte) -> Columns:
-        raise NotImplementedError
+        """The columns of a named query."""
 
     def _from(
         self,

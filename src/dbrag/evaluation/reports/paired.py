@@ -12,7 +12,7 @@ from dbrag.errors import UsageError
 from dbrag.evaluation.compare import Comparison, compare_records
 from dbrag.evaluation.reports.document import DASH, Block, Paragraph, percent, plain, span, table
 from dbrag.evaluation.reports.retrieval import BEFORE, rankings
-from dbrag.evaluation.reports.runs import ANSWERS, RETRIEVAL, Run, related
+from dbrag.evaluation.reports.runs import ANSWERS, RETRIEVAL, Run
 from dbrag.evaluation.significance import RESAMPLES, SEED
 from dbrag.evaluation.summary import score
 
@@ -110,14 +110,10 @@ def _expanded(run: Run) -> list[Run]:
 
 
 def _groups(runs: Sequence[Run]) -> list[list[Run]]:
-    groups: list[list[Run]] = []
+    groups: dict[Any, list[Run]] = {}
     for run in runs:
-        group = next((g for g in groups if related(g[0], run)), None)
-        if group is None:
-            groups.append([run])
-        else:
-            group.append(run)
-    return groups
+        groups.setdefault(run.asked, []).append(run)
+    return list(groups.values())
 
 
 def _reference(group: Sequence[Run], name: str | None) -> Run:

@@ -93,6 +93,11 @@ class Run:
         return str(questions.get("name", "")), str(questions.get("sha256", ""))
 
     @property
+    def asked(self) -> tuple[str, str, tuple[str, str]]:
+        """Task, data set and question file: question ids mean the same where these are alike."""
+        return self.task, self.data, self.file
+
+    @property
     def model(self) -> str | None:
         """The chat model that was asked, ``provider:name``; None where none was."""
         # A run that is not finished has no versions; its settings name a model if it asks one.
@@ -209,8 +214,8 @@ def _missing(runs: Sequence[Run], like: Run) -> list[Run]:
 
 
 def related(a: Run, b: Run) -> bool:
-    """Whether question ids mean the same in both: the same task, data set and question file."""
-    return (a.task, a.data, a.file) == (b.task, b.data, b.file)
+    """Whether question ids mean the same in both."""
+    return a.asked == b.asked
 
 
 def in_common(runs: Sequence[Run]) -> list[Run]:
@@ -221,24 +226,22 @@ def in_common(runs: Sequence[Run]) -> list[Run]:
     Raises:
         UsageError: related runs have no question in common.
     """
-    groups: dict[Any, set[str]] = {}
+    shared: dict[Any, set[str]] = {}
     for run in runs:
         if run.records:
             ids = {str(record["id"]) for record in run.records}
-            key = (run.task, run.data, run.file)
-            groups[key] = groups.get(key, ids) & ids
-    empty = [key for key, ids in groups.items() if not ids]
-    if empty:
-        task, data, _ = empty[0]
-        names = [run.name for run in runs if (run.task, run.data, run.file) == empty[0]]
-        raise UsageError(
-            f"no question of {data!r} is in all runs of eval {task}: {', '.join(names)}",
-            "leave out --common, or the run that asked others",
-        )
+            shared[run.asked] = shared.get(run.asked, ids) & ids
+            if not shared[run.asked]:
+                names = ", ".join(one.name for one in runs if related(one, run))
+                raise UsageError(
+                    f"no question of {run.data!r} is in all runs of eval {run.task}: {names}",
+                    "leave out --common, or the run that asked others",
+                )
     return [
-        replace(run, records=tuple(r for r in run.records if str(r["id"]) in kept))
+        replace(run, records=tuple(r for r in run.records if str(r["id"]) in shared[run.asked]))
+        if run.records
+        else run
         for run in runs
-        for kept in [groups.get((run.task, run.data, run.file), set())]
     ]
 
 
@@ -276,9 +279,10 @@ def _unique(runs: list[Run], paths: Sequence[Path]) -> list[Run]:
 
 def _read(name: str, path: Path) -> Run:
     summary_file, records_file = _files(path)
-    summary = _told(summary_file) if summary_file.exists() else None
-    if summary is None and path.is_dir() and (path / CONFIG).exists():
-        config = dict(_told(path / CONFIG, whole=False)["config"])
+    summary = usable(summary_file, read_json(summary_file)) if summary_file.exists() else None
+    told_in = path / CONFIG
+    if summary is None and path.is_dir() and told_in.exists():
+        config = usable(told_in, {"config": read_json(told_in)})["config"]
     else:
         config = dict((summary or {}).get("config") or {})
     versions = (summary or {}).get("versions") or {}
@@ -297,11 +301,6 @@ def _read(name: str, path: Path) -> Run:
         )
     task = str(config.get("task") or _task_of(records))
     return Run(name, task, records, config, versions, None, summary is not None)
-
-
-def _told(file: Path, whole: bool = True) -> dict[str, Any]:
-    """What a summary tells, or (not ``whole``) a configuration, each part of the right kind."""
-    return usable(file, read_json(file) if whole else {"config": read_json(file)})
 
 
 def _files(path: Path) -> tuple[Path, Path]:
